@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The two ways a command tells how far it is: a progress bar for people, one JSON message a line for programs."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+from ..protocol.messages import Message
+
+
+class CommandReporter:
+    """What `run_command` needs beyond the Reporter that functions see: the error line and the end."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+
+    def progress(self, stage: str, done: int, total: int, text: str = "") -> None:
+        """See Reporter."""
+
+    def status(self, text: str) -> None:
+        """See Reporter."""
+
+    def warning(self, text: str) -> None:
+        """See Reporter."""
+
+    def result(self, path: str, data: dict[str, Any]) -> None:
+        """See Reporter."""
+
+    def error(self, text: str) -> None:
+        """The one line that ends a failed command."""
+
+    def done(self, exit_status: int) -> None:
+        """The last message."""
+
+
+class MessageReporter(CommandReporter):
+    """One JSON object a line on standard output, flushed at once: what a parent process reads."""
+
+    def _write(self, message: Message) -> None:
+        sys.stdout.write(message.to_line() + "\n")
+        sys.stdout.flush()
+
+    def progress(self, stage: str, done: int, total: int, text: str = "") -> None:
+        """See Reporter."""
+        self._write(Message("progress", text=text, stage=stage, done=done, total=total))
+
+    def status(self, text: str) -> None:
+        """See Reporter."""
+        self._write(Message("status", text=text))
+
+    def warning(self, text: str) -> None:
+        """See Reporter."""
+        self._write(Message("warning", text=text))
+
+    def result(self, path: str, data: dict[str, Any]) -> None:
+        """See Reporter."""
+        self._write(Message("result", path=path, data=data))
+
+    def error(self, text: str) -> None:
+        """See CommandReporter."""
+        self._write(Message("error", text=text))
+
+    def done(self, exit_status: int) -> None:
+        """See CommandReporter."""
+        self._write(Message("done", exit_status=exit_status))
+
+
+class ConsoleReporter(CommandReporter):
+    """A progress bar per stage and plain lines, all on standard error: standard output is the command's answer."""
+
+    def __init__(self) -> None:
+        self._bars: Any = None  # rich.progress.Progress, imported at the first progress
+        self._tasks: dict[str, Any] = {}
+
+    def close(self) -> None:
+        """See CommandReporter."""
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
+
+    def progress(self, stage: str, done: int, total: int, text: str = "") -> None:
+        """See Reporter."""
+        if self._bars is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._bars = Progress(
+                TextColumn("{task.description:<12}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(compact=True),
+                TextColumn("{task.fields[text]}", markup=False),
+                console=Console(stderr=True),
+            )
+            self._bars.start()
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bars.add_task(stage, total=total, text=text)
+        self._bars.update(self._tasks[stage], completed=done, total=total, text=text)
+
+    def _line(self, text: str) -> None:
+        if self._bars is not None:
+            self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            sys.stderr.write(text + "\n")
+
+    def status(self, text: str) -> None:
+        """See Reporter."""
+        self._line(text)
+
+    def warning(self, text: str) -> None:
+        """See Reporter."""
+        self._line(f"warning: {text}")
+
+    def error(self, text: str) -> None:
+        """See CommandReporter."""
+        self.close()
+        sys.stderr.write(f"matchcut: {text}\n")
+
+
+def make_reporter(*, as_messages: bool) -> CommandReporter:
+    """The reporter that a command runs under."""
+    return MessageReporter() if as_messages else ConsoleReporter()

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the judge was shown, what it answered, and what went wrong without being a rating."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from ..checklist.records import Category, Setting
+from ..records import Record
+
+JUDGMENT_FORMAT: Final = "matchcut-judgment/1"
+OPERATIONAL_FAILURE_FORMAT: Final = "matchcut-operational-failure/1"
+
+Rating = Literal["unsatisfied", "partially_satisfied", "fully_satisfied"]
+RATING_VALUES: dict[Rating, float] = {"unsatisfied": 0.0, "partially_satisfied": 0.5, "fully_satisfied": 1.0}
+
+
+class EvidenceFrame(Record):
+    """One pair image of a request."""
+
+    local_frame: int
+    reference_frame: int
+    reconstruction_frame: int
+    sha256: str
+    """Of the image's bytes as sent."""
+
+
+class Attempt(Record):
+    """One request and how it ended; `outcome` is `accepted` or the recorded reason."""
+
+    outcome: str
+    detail: str = ""
+    seconds: float
+    request_id: str | None = None
+
+
+class ItemRating(Record):
+    """One check's label; the item id and the number are attached by our code, never by the judge."""
+
+    check: str
+    category: Category
+    rating: Rating
+    value: float
+
+
+class Judgment(Record):
+    """The ratings of one clip under one setting."""
+
+    format: Literal["matchcut-judgment/1"] = JUDGMENT_FORMAT
+    key: str
+    """Content key of everything that decides the answer; the file is named after it."""
+    clip: str
+    video: str
+    setting: Setting
+    ratings: list[ItemRating]
+    evidence: list[EvidenceFrame]
+    provider: str
+    requested_model: str
+    replied_model: str | None
+    request_id: str | None
+    prompt_sha256: str
+    usage: dict[str, int]
+    attempts: list[Attempt]
+
+
+class OperationalFailure(Record):
+    """A clip that could not be judged, with the reason; never a score of zero and never a cache hit."""
+
+    format: Literal["matchcut-operational-failure/1"] = OPERATIONAL_FAILURE_FORMAT
+    key: str
+    clip: str
+    video: str
+    setting: Setting
+    reason: str
+    detail: str
+    attempts: list[Attempt]

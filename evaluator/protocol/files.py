@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files that are either whole or not there: every result is written beside its place, synced, and moved over it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .errors import BadInputError
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`, with its suffix; on success it replaces `path`, else it is removed.
+
+    The folder is made where it is missing. The temporary name starts with a dot and `.partial`, so that a killed run
+    leaves nothing that looks finished.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=".partial-", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb+") as written:
+            os.fsync(written.fileno())
+        if os.name == "posix":
+            mask = os.umask(0)
+            os.umask(mask)
+            temporary.chmod(0o666 & ~mask)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write `data` to `path` atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` atomically as UTF-8, with line feeds on every system."""
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON with two spaces of indent, sorted as given, no NaN, and a last line feed."""
+    write_text(path, json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(path: Path, form: str | None = None) -> Any:
+    """Read a JSON file; with `form`, its top level has to be an object whose `format` is exactly that.
+
+    Raises BadInputError, naming the file, where it is missing, unreadable, no JSON, or of another format.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInputError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{path}: cannot be read ({error})") from error
+    except json.JSONDecodeError as error:
+        raise BadInputError(
+            f"{path}: not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from error
+    except RecursionError:
+        raise BadInputError(f"{path}: not valid JSON: nested too deeply") from None
+    if form is not None and (not isinstance(data, dict) or data.get("format") != form):
+        found = data.get("format") if isinstance(data, dict) else type(data).__name__
+        raise BadInputError(f"{path}: its format is {found!r}; expected {form!r}")
+    return data
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file's bytes as 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def content_key(data: Any) -> str:
+    """SHA-256 of a JSON value in canonical form (sorted keys, no spaces): the key under which results are cached."""
+    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()

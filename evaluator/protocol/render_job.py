@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A render job on disk: what the evaluator asks of a child Blender, and what the child writes.
+
+    JOB/job.json                  the RenderJob, written by the evaluator before the child starts
+    JOB/scene.blend               the saved copy that is rendered; the artist's own file is never opened for writing
+    JOB/status.json               the RenderStatus, replaced by the child after every frame
+    JOB/frames/000000.png …       frame index of the reference (0-based), six digits, each written atomically
+    JOB/geometry/geometry.json    with `passes`: the objects and the list of chunks
+    JOB/geometry/000000.npz …     with `passes`: one compressed file per chunk of frames, named by its first frame
+    JOB/reconstruction.mp4        encoded and verified by the evaluator
+
+A chunk holds arrays for its n frames: `frames` (n,) int32, `depth` (n,H,W) float32 along the optical axis in scene
+units with 0 where nothing was hit, `flow_next` and `flow_previous` (n,H,W,2) float32 in pixels (x right, y down) with
+NaN where there is none, `object_ids` (n,H,W) uint16 with 0 where nothing was hit, `intrinsics` (n,3,3) and
+`world_to_camera` (n,4,4) float64. Cameras have OpenCV axes (x right, y down, z forward); intrinsics are for pixel
+coordinates in which the centre of the top-left pixel is (0, 0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from .errors import BadInputError
+from .files import read_json, write_json
+from .timeline import Timeline
+
+JOB_FORMAT: Final = "matchcut-render-job/1"
+STATUS_FORMAT: Final = "matchcut-render-status/1"
+GEOMETRY_FORMAT: Final = "matchcut-geometry/1"
+
+
+@dataclass(frozen=True)
+class RenderJob:
+    """One rendering of a scene on a reference's timeline.
+
+    `first` and `last` are frames of the reference, both included; `scale` multiplies the size of the timeline.
+    `samples` and `engine` are None where the scene's own setting stays. `pictures` off renders the passes alone.
+    """
+
+    scene: str
+    timeline: Timeline
+    first: int
+    last: int
+    scale: float = 1.0
+    samples: int | None = None
+    engine: str | None = None
+    device: str = "auto"
+    pictures: bool = True
+    passes: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values with the format's name first."""
+        return {"format": JOB_FORMAT, **asdict(self), "timeline": self.timeline.to_json()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> RenderJob:
+        """From what `to_json` wrote. Raises BadInputError where a field is missing or unknown."""
+        fields = {name: value for name, value in data.items() if name != "format"}
+        try:
+            return cls(**{**fields, "timeline": Timeline.from_json(fields["timeline"])})
+        except (KeyError, TypeError) as error:
+            raise BadInputError(f"render job: {error}") from error
+
+
+@dataclass
+class RenderStatus:
+    """How far a child Blender is, and with what it renders. `state` is starting | rendering | done | failed."""
+
+    state: str = "starting"
+    done: int = 0
+    total: int = 0
+    frame: int | None = None
+    seconds_per_frame: float | None = None
+    error: str = ""
+    blender: str = ""
+    engine: str = ""
+    device: str = ""
+    samples: int | None = None
+    denoiser: str = ""
+    view_transform: str = ""
+    peak_memory_bytes: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def write(self, job_folder: Path) -> None:
+        """Replace `status.json` in the job's folder."""
+        write_json(job_folder / "status.json", {"format": STATUS_FORMAT, **asdict(self)})
+
+    @classmethod
+    def read(cls, job_folder: Path) -> RenderStatus:
+        """Read `status.json`. Raises BadInputError where it is missing or not of this format."""
+        data = read_json(job_folder / "status.json", STATUS_FORMAT)
+        data.pop("format")
+        try:
+            return cls(**data)
+        except TypeError as error:
+            raise BadInputError(f"{job_folder / 'status.json'}: {error}") from error
+
+
+def frame_path(job_folder: Path, frame: int) -> Path:
+    """Where the picture of reference frame `frame` (0-based) lies."""
+    return job_folder / "frames" / f"{frame:06d}.png"

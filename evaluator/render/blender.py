@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which Blender runs the children: `$BLENDER`, else a `blender` on PATH, else the bpy wheel in its own environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..environment.create import bpy_python
+from ..protocol.errors import BadInputError
+
+MINIMUM = (5, 2)
+PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+HEADLESS = PACKAGE_ROOT / "addon" / "headless.py"
+
+
+@dataclass(frozen=True)
+class Blender:
+    """A Blender that can run `addon/headless.py`: the program, or a Python interpreter that has the bpy wheel."""
+
+    path: str
+    kind: Literal["program", "wheel"]
+    version: str
+
+    def command(self, *arguments: str, scene: Path | None = None) -> list[str]:
+        """Command line that runs `addon/headless.py -- ARGUMENTS`, with `scene` opened first where one is given.
+
+        The child starts from factory settings, without the scripts of the .blend, and ends with a status that is not 0
+        where the script raises.
+        """
+        if self.kind == "wheel":
+            opened = ["--scene", str(scene)] if scene is not None else []
+            return [self.path, str(HEADLESS), *opened, "--", *arguments]
+        opened = [str(scene)] if scene is not None else []
+        options = ["-b", "--factory-startup", "--disable-autoexec", *opened, "--python-exit-code", "1"]
+        return [self.path, *options, "--python", str(HEADLESS), "--", *arguments]
+
+
+def find_blender() -> Blender:
+    """The Blender that children run in. Raises BadInputError where none is found or the one asked for is too old."""
+    wanted = os.environ.get("BLENDER")
+    if wanted:
+        return _identify(wanted, "$BLENDER")
+    on_path = shutil.which("blender")
+    if on_path is not None:
+        try:
+            return _identify(on_path, "blender on PATH")
+        except BadInputError:
+            if bpy_python() is None:
+                raise
+    python = bpy_python()
+    if python is None:
+        raise BadInputError(
+            "no Blender 5.2 or newer was found; set $BLENDER to its program, or run: matchcut setup --bpy"
+        )
+    return _identify(str(python), "the bpy wheel")
+
+
+def child_environment() -> dict[str, str]:
+    """Environment for a child process: ours without what would lead another Python or Blender astray."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
+
+
+def _identify(path: str, source: str) -> Blender:
+    is_python = re.match(r"(python|pypy)", Path(path).name.lower()) is not None
+    question = ["-c", "import bpy; print('Blender', bpy.app.version_string)"] if is_python else ["--version"]
+    try:
+        answer = subprocess.run(
+            [path, *question], capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
+            env=child_environment(), check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BadInputError(
+            f"{source} ({path}) does not start: {error}; set $BLENDER to a Blender 5.2 or newer"
+        ) from error
+    found = re.search(r"Blender (\d+)\.(\d+)(\.\d+)?", answer.stdout)
+    if found is None:
+        reason = (answer.stderr.strip().splitlines() or ["it printed no version"])[-1]
+        raise BadInputError(f"{source} ({path}) does not run: {reason}; run: matchcut doctor")
+    version = found.group(0).removeprefix("Blender ")
+    if (int(found.group(1)), int(found.group(2))) < MINIMUM:
+        raise BadInputError(f"{source} ({path}) is Blender {version}; 5.2 or newer is needed; set $BLENDER to one")
+    return Blender(path, "wheel" if is_python else "program", version)

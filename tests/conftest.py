@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all levels of test share: the package under its name, real clips where they lie, a place for pictures."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _load_package() -> None:
+    spec = importlib.util.spec_from_file_location("matchcut_main", ROOT / "__main__.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.load_package()
+
+
+_load_package()
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository's root."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def media() -> Path:
+    """The folder of real clips; the test is skipped where it is not there."""
+    folder = ROOT.parent / "shared" / "media"
+    if not folder.is_dir():
+        pytest.skip("the real clips (../shared/media) are not on this machine")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def artifacts() -> Path:
+    """Where pictures and logs are kept for people to look at."""
+    folder = ROOT / "tests" / "artifacts"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
