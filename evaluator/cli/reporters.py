@@ -90,22 +90,30 @@ class ConsoleReporter(CommandReporter):
 
     def progress(self, stage: str, done: int, total: int, text: str = "") -> None:
         """See Reporter."""
-        if self._bars is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            self._bars = Progress(
-                TextColumn("{task.description:<12}", markup=False),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeRemainingColumn(compact=True),
-                TextColumn("{task.fields[text]}", markup=False),
-                console=Console(stderr=True),
-            )
-            self._bars.start()
+        if self._bars is None and not self._start():
+            self._line(f"{stage}: {done} of {total} {text}".rstrip())
+            return
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, total=total, text=text)
         self._bars.update(self._tasks[stage], completed=done, total=total, text=text)
+
+    def _start(self) -> bool:
+        """Start the bars; False where rich is not installed, which is so while `setup` makes the environment."""
+        try:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        except ImportError:
+            return False
+        self._bars = Progress(
+            TextColumn("{task.description:<12}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(compact=True),
+            TextColumn("{task.fields[text]}", markup=False),
+            console=Console(stderr=True),
+        )
+        self._bars.start()
+        return True
 
     def _line(self, text: str) -> None:
         if self._bars is not None:

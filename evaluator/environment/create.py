@@ -1,6 +1,130 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+"""The environments that commands run in, each made from a lock file and stamped with it when it is complete.
+
+`evaluator` holds what the evaluator and the MCP server need, `bpy` the bpy wheel for machines without a Blender. The
+test tools are an addition to both. Standard library only: this runs before any package is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+
+from ..protocol.errors import BadInputError, OperationalError
+from .interpreters import BPY_VERSION, NEWEST, OLDEST, find_interpreter, probe
+
+LOCKS = Path(__file__).resolve().parent
+PACKAGE_ROOT = LOCKS.parents[1]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of environment: its name, its lock file, and the interpreters that can hold it."""
+
+    name: str
+    lock: Path
+    oldest: tuple[int, int]
+    newest: tuple[int, int]
+
+
+EVALUATOR = Kind("evaluator", LOCKS / "evaluator.lock", OLDEST, NEWEST)
+BPY = Kind("bpy", LOCKS / "bpy.lock", BPY_VERSION, BPY_VERSION)
+TEST_TOOLS = LOCKS / "tests.lock"
+
+
+def default_folder(kind: Kind) -> Path:
+    """Where an environment lies: in `.venv` of a checkout, else in the user's data folder."""
+    if (PACKAGE_ROOT / "run").is_file():
+        return PACKAGE_ROOT / ".venv" / kind.name
+    if os.name == "nt":
+        data = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        data = Path.home() / "Library" / "Application Support"
+    else:
+        data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return data / "matchcut" / kind.name
+
+
+def python_of(folder: Path) -> Path:
+    """The interpreter of the environment in `folder`."""
+    return folder / "Scripts" / "python.exe" if os.name == "nt" else folder / "bin" / "python"
+
+
+def is_complete(folder: Path, lock: Path) -> bool:
+    """Whether `folder` holds a working environment made from exactly this lock file."""
+    try:
+        return _stamp(folder, lock).read_bytes() == lock.read_bytes() and python_of(folder).exists()
+    except OSError:
+        return False
 
 
 def bpy_python() -> Path | None:
-    """The interpreter."""
+    """Interpreter that has the bpy wheel: `$MATCHCUT_BPY_PYTHON`, else our own environment; None where neither is there."""
+    named = os.environ.get("MATCHCUT_BPY_PYTHON")
+    if named:
+        return Path(named)
+    folder = default_folder(BPY)
+    return python_of(folder) if is_complete(folder, BPY.lock) else None
+
+
+def install(kind: Kind, folder: Path, *, say: Callable[[str], None], python: str | None = None) -> Path:
+    """Make the environment in `folder` unless it is complete already; returns its interpreter.
+
+    An environment of another lock file is replaced. A killed run leaves no stamp, so the next one starts over; packages
+    come from pip's cache then. Raises BadInputError where no interpreter fits, OperationalError where pip fails.
+    """
+    if is_complete(folder, kind.lock):
+        return python_of(folder)
+    chosen = probe(python) if python else find_interpreter(kind.oldest, kind.newest)
+    if chosen is None:
+        versions = ".".join(map(str, kind.oldest)) + ("" if kind.oldest == kind.newest else " or newer")
+        raise BadInputError(
+            f"the {kind.name} environment needs Python {versions} with venv, and none was found; install one "
+            "(pyenv install 3.13, uv python install 3.13, or your system's python3 and python3-venv packages)"
+        )
+    say(f"making the {kind.name} environment with Python {'.'.join(map(str, chosen.version))} in {folder}")
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _run([chosen.path, "-m", "venv", str(folder)], f"the {kind.name} environment could not be made")
+    say(f"installing what {kind.lock.name} lists; the first time takes a minute or two")
+    add_packages(folder, kind.lock)
+    return python_of(folder)
+
+
+def add_packages(folder: Path, lock: Path) -> None:
+    """Install a lock file's packages into the environment in `folder`, each checked against its hash, and stamp it."""
+    if is_complete(folder, lock):
+        return
+    command = [str(python_of(folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    _run([*command, "--no-deps", "--require-hashes", "-r", str(lock)], f"{lock.name} could not be installed")
+    stamp = _stamp(folder, lock)
+    partial = stamp.with_suffix(".partial")
+    partial.write_bytes(lock.read_bytes())
+    partial.replace(stamp)
+
+
+def _stamp(folder: Path, lock: Path) -> Path:
+    return folder / f"installed-{lock.name}"
+
+
+def _run(command: list[str], failure: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True,
+        errors="replace",
+    )  # fmt: skip
+    try:
+        output, _ = process.communicate()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    if process.returncode != 0:
+        lines = [line for line in output.splitlines() if line.strip() and not line.startswith("WARNING")]
+        raise OperationalError(f"{failure}: {lines[-1] if lines else 'no reason given'}; try again, or run: matchcut doctor")
