@@ -64,7 +64,7 @@ def _on_terminate(signum: int, frame: FrameType | None) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command; `arguments` are without the program's name. Returns the exit status; a user's error does not raise."""
+    """Run one command; `arguments` are without the program's name. A user's error gives an exit status."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         sys.stdout.write(top_level_help())
         return ExitStatus.DONE

@@ -17,7 +17,9 @@ Without an option: the evaluator's. An environment that is complete is left as i
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `matchcut setup`."""
-    parser.add_argument("--evaluator", action="store_true", help="what the evaluator and the MCP server need (the default)")
+    parser.add_argument(
+        "--evaluator", action="store_true", help="what the evaluator and the MCP server need (the default)"
+    )
     parser.add_argument("--bpy", action="store_true", help="the bpy wheel, for a machine without Blender (Python 3.13)")
     parser.add_argument("--tests", action="store_true", help="the test tools too, in each of them")
     parser.add_argument("--into", type=Path, metavar="DIR", help="make the evaluator's environment in DIR")

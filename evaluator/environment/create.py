@@ -64,7 +64,7 @@ def is_complete(folder: Path, lock: Path) -> bool:
 
 
 def bpy_python() -> Path | None:
-    """Interpreter that has the bpy wheel: `$MATCHCUT_BPY_PYTHON`, else our own environment; None where neither is there."""
+    """Interpreter that has the bpy wheel: `$MATCHCUT_BPY_PYTHON`, else our own environment; None without either."""
     named = os.environ.get("MATCHCUT_BPY_PYTHON")
     if named:
         return Path(named)
@@ -127,4 +127,6 @@ def _run(command: list[str], failure: str) -> None:
         raise
     if process.returncode != 0:
         lines = [line for line in output.splitlines() if line.strip() and not line.startswith("WARNING")]
-        raise OperationalError(f"{failure}: {lines[-1] if lines else 'no reason given'}; try again, or run: matchcut doctor")
+        raise OperationalError(
+            f"{failure}: {lines[-1] if lines else 'no reason given'}; try again, or run: matchcut doctor"
+        )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which Python interpreters a machine has. Runs on Python 3.7 and newer, so that an old `python3` can find a newer one."""
+"""Which Python interpreters a machine has. Runs on Python 3.7 and newer, so that an old `python3` finds a newer one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 OLDEST = (3, 11)
 NEWEST = (3, 14)
@@ -22,14 +23,12 @@ class Interpreter(NamedTuple):
     """A Python that works: its path and its version as three numbers."""
 
     path: str
-    version: Tuple[int, int, int]
+    version: tuple[int, int, int]
 
 
-def find_interpreter(
-    oldest: Tuple[int, int] = OLDEST, newest: Tuple[int, int] = NEWEST
-) -> Optional[Interpreter]:
+def find_interpreter(oldest: tuple[int, int] = OLDEST, newest: tuple[int, int] = NEWEST) -> Interpreter | None:
     """Newest working interpreter from `oldest` to `newest`, both included; None where there is none."""
-    best = None  # type: Optional[Interpreter]
+    best: Interpreter | None = None
     seen = set()
     for path in _candidates():
         real = os.path.realpath(path)
@@ -37,12 +36,16 @@ def find_interpreter(
             continue
         seen.add(real)
         found = probe(path)
-        if found is not None and oldest <= found.version[:2] <= newest and (best is None or found.version > best.version):
+        if (
+            found is not None
+            and oldest <= found.version[:2] <= newest
+            and (best is None or found.version > best.version)
+        ):
             best = found
     return best
 
 
-def probe(path: str) -> Optional[Interpreter]:
+def probe(path: str) -> Interpreter | None:
     """Ask the interpreter at `path` for its version; None where it does not start or cannot make environments."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
     try:
@@ -64,7 +67,7 @@ def probe(path: str) -> Optional[Interpreter]:
 def _candidates() -> Iterator[str]:
     """Paths that may be interpreters: ours, PATH, pyenv's versions, uv's, and on Windows the py launcher's list."""
     yield sys.executable
-    names = ["python3.%d" % minor for minor in range(NEWEST[1], OLDEST[1] - 1, -1)] + ["python3", "python"]
+    names = [f"python3.{minor}" for minor in range(NEWEST[1], OLDEST[1] - 1, -1)] + ["python3", "python"]
     for name in names:
         found = shutil.which(name)
         if found is not None:
@@ -79,12 +82,14 @@ def _candidates() -> Iterator[str]:
         yield from _py_launcher()
 
 
-def _version_folders() -> List[Path]:
+def _version_folders() -> list[Path]:
     """Folders that hold one installed Python per entry: pyenv's and uv's."""
     home = Path.home()
     roots = [Path(os.environ["PYENV_ROOT"])] if os.environ.get("PYENV_ROOT") else []
     # a shim on PATH tells where pyenv lies even where HOME is another one
-    roots += [Path(entry).parent for entry in os.environ.get("PATH", "").split(os.pathsep) if Path(entry).name == "shims"]
+    roots += [
+        Path(entry).parent for entry in os.environ.get("PATH", "").split(os.pathsep) if Path(entry).name == "shims"
+    ]
     roots += [home / ".pyenv", home / ".pyenv" / "pyenv-win"]
     folders = [root / "versions" for root in roots]
     if os.environ.get("UV_PYTHON_INSTALL_DIR"):
@@ -105,6 +110,6 @@ def _py_launcher() -> Iterator[str]:
     except (OSError, subprocess.SubprocessError):
         return
     for line in listing.splitlines():
-        _, separator, path = line.partition(":\\")
+        _, separator, _ = line.partition(":\\")
         if separator:
             yield line[line.index(separator) - 1 :].strip()
