@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the documents show is what the program reads, and every path and command that they name exists."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matchcut.evaluator.checklist.records import Clip
+from matchcut.evaluator.cli.main import COMMANDS
+from matchcut.evaluator.judge.records import Judgment, OperationalFailure
+from matchcut.evaluator.protocol.messages import parse_message
+from matchcut.evaluator.protocol.render_job import RenderJob
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+READERS: dict[str, Any] = {
+    "matchcut-clip/1": lambda data: Clip.from_data(data, "docs"),
+    "matchcut-judgment/1": lambda data: Judgment.from_data(data, "docs"),
+    "matchcut-operational-failure/1": lambda data: OperationalFailure.from_data(data, "docs"),
+    "matchcut-render-job/1": RenderJob.from_json,
+}
+
+
+def test_examples_of_formats_are_read_by_their_records() -> None:
+    blocks = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "formats.md").read_text(encoding="utf-8"), re.DOTALL)
+    formats = set()
+    for block in blocks:
+        data = json.loads(block)
+        READERS[data["format"]](data)
+        formats.add(data["format"])
+    assert formats == set(READERS)
+
+
+def test_examples_of_messages_are_messages() -> None:
+    text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith('{"type"')]
+    assert len(lines) == 3 and all(parse_message(line) is not None for line in lines)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_that_a_page_shows_exists(page: Path) -> None:
+    shown = re.findall(r"(?:\./run|(?<![\w-])matchcut(?: --command)?) ([a-z][a-z-]+)", page.read_text(encoding="utf-8"))
+    for code in re.findall(r"```(?:sh|bash)?\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        for command in re.findall(r"(?:^|\s)\./run ([a-z][a-z-]*)", code):
+            assert command in COMMANDS, f"{page.name}: ./run {command}"
+    assert all(command in COMMANDS for command in shown if f"./run {command}" in page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_file_of_ours_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
