@@ -70,7 +70,9 @@ class PairResult(Record):
 
     frame: int
     regions: int
-    """Depth regions whose own camera pose was accepted."""
+    """Depth regions whose own camera pose was accepted. One alone makes the local variances 0 by definition."""
+    turned_regions: int = 0
+    """Those of them turned by more than 90° against the camera: mirrored solutions of PnP, no property of the video."""
     components: dict[Component, float | None]
     reason: str = ""
 
@@ -85,6 +87,10 @@ class SgcResult(Record):
     components: dict[Component, float | None]
     pairs_scored: int
     pairs_expected: int
+    component_pairs: dict[Component, int] = {}
+    """How many of the scored pairs each component is the mean of."""
     pairs: list[PairResult]
     reason: str = ""
+    notes: list[str] = []
+    """What a reader of the score has to know: components that are missing, how the geometry was read."""
     parameters: dict[str, float | int | str | bool]
