@@ -50,7 +50,8 @@ class Timeline:
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.height < 1 or self.frames < 1 or self.rate <= 0:
-            raise BadInputError(f"timeline {self}: size, rate and frame count have to be positive")
+            fields = f"{self.width}x{self.height}, {format_rate(self.rate)} fps, {self.frames} frames"
+            raise BadInputError(f"timeline {fields}: size, rate and frame count have to be positive")
 
     @property
     def duration(self) -> Fraction:

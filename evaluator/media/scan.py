@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One pass over a whole video: every frame's timestamp and a small signature of its picture.
+
+The pass is what probe reports, what frame access seeks by, and what the timeline check compares. It is kept in memory
+while the file stays the same, so that a command decodes a file for it once.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..protocol.errors import BadInputError
+from .source import Damage, Geometry, Source, to_grey
+
+SIGNATURE_SIZE = (32, 18)
+"""(width, height) of a signature."""
+
+_KEPT = 8
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What a full decode of one video showed. All arrays have one entry per frame, in display order."""
+
+    timestamps: NDArray[np.int64]
+    """(n,) in ticks of `time_base`."""
+    keyframes: NDArray[np.bool_]
+    """(n,) whether decoding can start there."""
+    signatures: NDArray[np.uint8]
+    """(n, 18, 32) luma as shown, averaged over the cells of a 32×18 grid."""
+    time_base: Fraction
+    last_duration: int
+    """Ticks that the last frame says it is shown for; 0 where it says nothing."""
+    geometry: Geometry
+    size_changes: tuple[int, ...]
+    """Frames at which the coded size differs from the frame before."""
+    codec: str
+    pixel_format: str
+    bit_depth: int
+    transfer: int
+    """Transfer characteristic (ITU-T H.273)."""
+    declared_frames: int | None
+    declared_rate: Fraction | None
+    declared_seconds: float | None
+    other_streams: tuple[str, ...]
+    """Video streams that are not read, in words."""
+    damage: Damage
+
+
+_scans: OrderedDict[tuple[str, int, int], Scan] = OrderedDict()
+
+
+def scan(path: Path) -> Scan:
+    """Decode the whole of `path` once. Raises BadInputError where it cannot be opened or no frame decodes."""
+    key = _identity(path)
+    known = _scans.get(key)
+    if known is None:
+        known = _scan(path)
+        _scans[key] = known
+        while len(_scans) > _KEPT:
+            _scans.popitem(last=False)
+    _scans.move_to_end(key)
+    return known
+
+
+def _identity(path: Path) -> tuple[str, int, int]:
+    try:
+        stat = path.stat()
+    except OSError:
+        return str(path.absolute()), -1, -1  # opening it says what is wrong
+    return str(path.absolute()), stat.st_size, stat.st_mtime_ns
+
+
+def _scan(path: Path) -> Scan:
+    timestamps: list[int] = []
+    keyframes: list[bool] = []
+    signatures: list[NDArray[np.uint8]] = []
+    size_changes: list[int] = []
+    with Source(path) as source:
+        first = last = None
+        for timestamp, frame in source.decoded():
+            first = first or frame
+            if last is not None and (frame.width, frame.height) != (last.width, last.height):
+                size_changes.append(len(timestamps))
+            last = frame
+            timestamps.append(timestamp)
+            keyframes.append(bool(frame.key_frame))
+            signatures.append(to_grey(frame, source.geometry(frame), SIGNATURE_SIZE))
+        if first is None or last is None:
+            reason = source.damage.reason or "it holds no picture"
+            raise BadInputError(f"{path}: no frame can be decoded ({reason}); give a whole video file")
+        stream = source.stream
+        others = [other for other in source.container.streams.video if other.index != stream.index]
+        return Scan(
+            timestamps=np.array(timestamps, np.int64),
+            keyframes=np.array(keyframes, np.bool_),
+            signatures=np.stack(signatures),
+            time_base=source.time_base,
+            last_duration=last.duration or 0,
+            geometry=source.geometry(first),
+            size_changes=tuple(size_changes),
+            codec=stream.codec_context.codec.canonical_name,
+            pixel_format=first.format.name,
+            bit_depth=max(component.bits for component in first.format.components),
+            transfer=int(first.color_trc),
+            declared_frames=stream.frames or None,
+            declared_rate=source.declared_rate,
+            declared_seconds=_declared_seconds(source),
+            other_streams=tuple(f"stream {other.index} ({other.width}x{other.height})" for other in others),
+            damage=source.damage,
+        )
+
+
+def _declared_seconds(source: Source) -> float | None:
+    """Length of the stream by the header, from its own start; None where only another stream's is known."""
+    if source.stream.duration is not None and source.stream.duration > 0:
+        return float(source.stream.duration * source.time_base)
+    duration = source.container.duration
+    if duration is not None and duration > 0 and len(source.container.streams) == 1:
+        return duration / 1_000_000
+    return None

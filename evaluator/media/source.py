@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An opened video: which stream is read, how its pictures are turned upright, and every frame that decodes.
+
+All reading of videos goes through here, so that probe, decoding and checks speak of the same frames.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import av
+import numpy as np
+from av.container import InputContainer
+from av.sidedata.sidedata import Type as SideDataType
+from av.stream import Disposition
+from av.video.frame import VideoFrame
+from av.video.reformatter import ColorRange, Colorspace, Interpolation
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
+
+from ..protocol.errors import BadInputError
+
+_UNSPECIFIED_MATRIX = 2  # AVCOL_SPC_UNSPECIFIED
+_WIDEST_PIXEL = 10  # a pixel aspect beyond 10:1 is a damaged header, not a lens
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How a coded picture becomes the shown one: stretched to square pixels, then mirrored, then turned clockwise."""
+
+    coded_width: int
+    coded_height: int
+    pixel_aspect: Fraction
+    rotation_deg: int
+    mirrored: bool
+
+    @property
+    def square_size(self) -> tuple[int, int]:
+        """(width, height) with square pixels, before the turn. The short side of a pixel is stretched, never shrunk."""
+        width, height = Fraction(self.coded_width), Fraction(self.coded_height)
+        if self.pixel_aspect >= 1:
+            width *= self.pixel_aspect
+        else:
+            height /= self.pixel_aspect
+        return math.floor(width + Fraction(1, 2)), math.floor(height + Fraction(1, 2))
+
+    @property
+    def shown_size(self) -> tuple[int, int]:
+        """(width, height) as shown; may be odd."""
+        width, height = self.square_size
+        return (height, width) if self.rotation_deg in (90, 270) else (width, height)
+
+    def upright(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Mirror and turn an image (H, W) or (H, W, 3) that is still in coded orientation."""
+        if self.mirrored:
+            image = image[:, ::-1]
+        return np.ascontiguousarray(np.rot90(image, -self.rotation_deg // 90))
+
+
+@dataclass
+class Damage:
+    """What a pass over the file met on its way."""
+
+    packets: int = 0
+    """Packets that are cut off or do not decode."""
+    missing_timestamps: int = 0
+    first_time: Fraction | None = None
+    """Seconds at which the first damage was met, in decoding order."""
+    reason: str = ""
+
+
+@dataclass
+class Source:
+    """A video opened for reading; a context manager. Raises BadInputError, naming the file, where there is no video."""
+
+    path: Path
+    container: InputContainer = field(init=False)
+    stream: VideoStream = field(init=False)
+    damage: Damage = field(init=False, default_factory=Damage)
+
+    def __post_init__(self) -> None:
+        self.container = _open(self.path)
+        try:
+            self.stream = _best_stream(self.container, self.path)
+        except BadInputError:
+            self.container.close()
+            raise
+        self.stream.thread_type = "AUTO"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.container.close()
+
+    @property
+    def time_base(self) -> Fraction:
+        """Seconds per tick of a timestamp."""
+        return self.stream.time_base or Fraction(1, 1000)
+
+    @property
+    def declared_rate(self) -> Fraction | None:
+        """The container's average rate; None where it names none or one that no video has."""
+        rate = self.stream.average_rate
+        return rate if rate is not None and 0 < rate <= 1000 else None
+
+    def decoded(self) -> Iterator[tuple[int, VideoFrame]]:
+        """Yield (timestamp in ticks, frame) in display order for everything that decodes from the present position on.
+
+        Packets that are cut off or do not decode are passed over and counted in `damage`.
+        """
+        rate = self.declared_rate
+        step = max(1, round(1 / (rate * self.time_base))) if rate is not None else 1
+        previous: int | None = None
+        for frame in self._frames():
+            timestamp = frame.pts
+            if timestamp is None:
+                self.damage.missing_timestamps += 1
+                timestamp = 0 if previous is None else previous + step
+            previous = timestamp
+            yield timestamp, frame
+
+    def _frames(self) -> Iterator[VideoFrame]:
+        packets = self.container.demux(self.stream)
+        while True:
+            try:
+                packet = next(packets, None)
+            except av.FFmpegError as error:  # the file breaks off; what the decoder still holds is shown
+                self._note(None, str(error))
+                packet = None
+            if packet is None:
+                break
+            if packet.is_corrupt:
+                self._note(packet.pts, "a packet is cut off")
+                continue
+            try:
+                pictures = packet.decode()
+            except av.FFmpegError as error:
+                self._note(packet.pts, str(error))
+                continue
+            for picture in pictures:
+                if isinstance(picture, VideoFrame):
+                    yield picture
+        try:
+            yield from self.stream.codec_context.decode(None)
+        except av.FFmpegError:
+            return  # it was flushed by the demuxer's own last packet
+
+    def _note(self, timestamp: int | None, reason: str) -> None:
+        self.damage.packets += 1
+        if self.damage.first_time is None and timestamp is not None:
+            self.damage.first_time = timestamp * self.time_base
+        self.damage.reason = self.damage.reason or reason
+
+    def geometry(self, frame: VideoFrame) -> Geometry:
+        """How this frame is to be shown."""
+        aspect = self.stream.sample_aspect_ratio or Fraction(1)
+        if not Fraction(1, _WIDEST_PIXEL) <= aspect <= _WIDEST_PIXEL:
+            aspect = Fraction(1)
+        rotation, mirrored = _orientation(frame)
+        return Geometry(frame.width, frame.height, aspect, rotation, mirrored)
+
+
+def to_rgb(frame: VideoFrame, geometry: Geometry, size: tuple[int, int] | None = None) -> NDArray[np.uint8]:
+    """The frame as shown, (H, W, 3) uint8 RGB; `size` = (width, height) as shown scales it on the way.
+
+    Matrix and range are those that the frame is tagged with. Without a tag, 1280 wide or 577 high and more is BT.709,
+    smaller is BT.601: what players assume.
+    """
+    width, height = _before_turn(geometry, size or geometry.shown_size)
+    scaled = (width, height) != (frame.width, frame.height)
+    shrinks = width * height < frame.width * frame.height
+    matrix = None
+    if frame.colorspace == _UNSPECIFIED_MATRIX and not frame.format.is_rgb:
+        matrix = Colorspace.ITU709 if frame.width >= 1280 or frame.height > 576 else Colorspace.ITU601
+    image = frame.to_ndarray(
+        format="rgb24",
+        width=width,
+        height=height,
+        src_colorspace=matrix,
+        src_color_range=ColorRange.JPEG if frame.format.name.startswith("yuvj") else None,
+        interpolation=Interpolation.BICUBIC if scaled and not shrinks else Interpolation.BILINEAR,
+    )
+    return geometry.upright(image.astype(np.uint8, copy=False))
+
+
+def to_grey(frame: VideoFrame, geometry: Geometry, size: tuple[int, int]) -> NDArray[np.uint8]:
+    """The frame's luma as shown, averaged down to `size` = (width, height): (height, width) uint8."""
+    width, height = _before_turn(geometry, size)
+    image = frame.to_ndarray(format="gray", width=width, height=height, interpolation=Interpolation.AREA)
+    return geometry.upright(image.astype(np.uint8, copy=False))
+
+
+def _before_turn(geometry: Geometry, size: tuple[int, int]) -> tuple[int, int]:
+    return (size[1], size[0]) if geometry.rotation_deg in (90, 270) else size
+
+
+def _open(path: Path) -> InputContainer:
+    if path.is_dir():
+        raise BadInputError(f"{path}: this is a folder; give a video file")
+    if not path.exists():
+        raise BadInputError(f"{path}: there is no such file")
+    if not path.is_file():
+        raise BadInputError(f"{path}: not a regular file; give a video file")
+    if path.stat().st_size == 0:
+        raise BadInputError(f"{path}: the file is empty; give a video file")
+    try:
+        # an absolute path is never taken for a protocol, and a playlist cannot make us read anything but files
+        return av.open(str(path.absolute()), metadata_errors="replace", options={"protocol_whitelist": "file"})
+    except PermissionError as error:
+        raise BadInputError(f"{path}: may not be read; change its permissions") from error
+    except (av.FFmpegError, OSError) as error:
+        raise BadInputError(
+            f"{path}: cannot be opened as a video ({_reason(error)}); it may be cut off, or be no video"
+        ) from error
+
+
+def _reason(error: OSError | av.FFmpegError) -> str:
+    return (error.strerror or type(error).__name__).splitlines()[0]
+
+
+def _best_stream(container: InputContainer, path: Path) -> VideoStream:
+    """The first video stream that the file marks as its default, else the largest; a cover picture is none."""
+    streams = [stream for stream in container.streams.video if not stream.disposition & Disposition.attached_pic]
+    if not streams:
+        raise BadInputError(f"{path}: has no video stream; give a video file")
+    marked = [stream for stream in streams if stream.disposition & Disposition.default]
+    return marked[0] if marked else max(streams, key=lambda stream: stream.width * stream.height)
+
+
+def _orientation(frame: VideoFrame) -> tuple[int, bool]:
+    """(clockwise turn in degrees, mirrored before the turn) of the frame's display matrix."""
+    data = frame.side_data.get(SideDataType.DISPLAYMATRIX)
+    if data is None:
+        return 0, False
+    # x' = a x + c y, y' = b x + d y with y down; 3x3 of int32, row by row (libavutil/display.h)
+    a, b, _, c, d = np.frombuffer(bytes(data), np.int32)[:5].astype(float)
+    mirrored = a * d - b * c < 0
+    if mirrored:
+        a, b = -a, -b
+    return round(math.degrees(math.atan2(b, a)) / 90) % 4 * 90, mirrored
