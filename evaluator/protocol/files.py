@@ -72,6 +72,8 @@ def read_json(path: Path, form: str | None = None) -> Any:
         ) from error
     except RecursionError:
         raise BadInputError(f"{path}: not valid JSON: nested too deeply") from None
+    except ValueError as error:
+        raise BadInputError(f"{path}: holds a number that is too long to be read") from error
     if form is not None and (not isinstance(data, dict) or data.get("format") != form):
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise BadInputError(f"{path}: its format is {found!r}; expected {form!r}")
