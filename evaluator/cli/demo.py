@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`matchcut demo`: a sample and a reconstruction of it with known errors, built, rendered, and scored.
+
+OUT/scenes/          both variants of the sample as .blend files
+OUT/renders/         their render jobs; what is finished there is used again
+OUT/results.json …   what `matchcut score` writes
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from ...assets_ui.samples import VARIANTS, Sample, find_sample
+from ..checklist.records import SETTINGS
+from ..judge.providers import open_provider
+from ..pipeline.score import ScoreRequest, score
+from ..protocol.errors import BadInputError, ExitStatus, OperationalError
+from ..protocol.files import atomic_path, content_key, sha256_of, write_text
+from ..protocol.messages import Reporter
+from ..render.blender import Blender, child_environment, find_blender
+from ..render.job import RenderOutcome, render_scene
+from .score import summary, summary_lines
+
+SAMPLE = "two_shots"
+BUILD_SECONDS = 300
+
+DESCRIPTION = """Build a two-shot sample and a reconstruction of it with known errors, render both with Cycles, score
+them, and write a report. A second run uses what the first one rendered. Without --judge everything but the checklist
+is scored."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("--out", type=Path, default=Path("demo"), metavar="DIR", help="where to (default: demo)")
+    parser.add_argument("--setting", choices=SETTINGS, default="proxy", help="how true it has to be (default: proxy)")
+    parser.add_argument("--judge", metavar="SPEC", help="who judges: local:http://127.0.0.1:8000/v1#MODEL")
+    parser.add_argument("--samples", type=int, metavar="N", help="render samples (default: as the scene says)")
+    parser.add_argument("--json", action="store_true", help="print results.json instead of the summary")
+
+
+def run(args: argparse.Namespace, reporter: Reporter) -> int:
+    """Build, render, and score the sample; print the summary and the report's path."""
+    sample, out = find_sample(SAMPLE), args.out
+    if args.judge is not None:
+        open_provider(args.judge)  # a judge that cannot be asked is told before the minutes of rendering
+    blender = find_blender()
+    _make_folder(out)
+    reference, reconstruction = (_render(sample, variant, args, blender, reporter) for variant in VARIANTS)
+    assert reference.video is not None
+    _copy(reference.video, out / "reference.mp4")
+    request = ScoreRequest(
+        reference=out / "reference.mp4",
+        out=out,
+        scene=reconstruction.folder,
+        checklist=sample.clips,
+        setting=args.setting,
+        judge=args.judge,
+    )
+    results = score(request, reporter=reporter, blender=lambda: blender)
+    if args.messages:
+        reporter.result(str(out / "results.json"), summary(results) | {"report": str(out / "report.html")})
+    elif args.json:
+        sys.stdout.write(json.dumps(results.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+    else:
+        known = f"The reconstruction is wrong on purpose: {'; '.join(sample.known_errors)}."
+        lines = [*summary_lines(results), "", known, "", f"report  {out / 'report.html'}"]
+        sys.stdout.write("\n".join(lines) + "\n")
+    return ExitStatus.DONE
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError(
+            f"--out {out}: cannot be made ({error.strerror or error}); choose another folder"
+        ) from error
+
+
+def _render(
+    sample: Sample, variant: str, args: argparse.Namespace, blender: Blender, reporter: Reporter
+) -> RenderOutcome:
+    """Render one variant; the reconstruction with the passes that SGC needs."""
+    scene = build_scene(sample, variant, args.out / "scenes", blender, reporter)
+    reporter.status(f"rendering the {variant} with Blender {blender.version}")
+    return render_scene(
+        scene,
+        args.out / "renders" / variant,
+        sample.timeline,
+        blender=blender,
+        reporter=_Named(reporter, variant),
+        samples=args.samples,
+        passes=variant == "reconstruction",
+    )
+
+
+def build_scene(sample: Sample, variant: str, folder: Path, blender: Blender, reporter: Reporter) -> Path:
+    """The sample's variant as a .blend in `folder`, built by a child Blender unless its scripts' own build lies there.
+
+    Raises OperationalError where the child fails; then no .blend is there.
+    """
+    scene, built_from = folder / f"{sample.name}_{variant}.blend", folder / f"{sample.name}_{variant}.key"
+    key = content_key([blender.version, variant, *(sha256_of(source) for source in sample.sources)])
+    if scene.is_file() and built_from.is_file() and built_from.read_text("utf-8") == key:
+        return scene
+    reporter.status(f"building the {variant} with Blender {blender.version}")
+    built_from.unlink(missing_ok=True)
+    scene.unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    command = blender.command("sample", sample.name, variant, str(scene.resolve()))
+    try:
+        # the child is ended on every exception, an interrupt included
+        child = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=BUILD_SECONDS, env=child_environment(), check=False,
+        )  # fmt: skip
+    except OSError as error:
+        raise BadInputError(f"{blender.path}: Blender does not start ({error}); run: matchcut doctor") from error
+    except subprocess.TimeoutExpired:
+        raise OperationalError(f"building {scene}: Blender took more than {BUILD_SECONDS} s; try again") from None
+    if child.returncode != 0 or not scene.is_file():
+        said = [line for text in (child.stdout, child.stderr) for line in text.splitlines() if line.strip()]
+        reason = said[-1].strip().removeprefix("matchcut: ") if said else "it said nothing"
+        raise OperationalError(
+            f"building {scene}: Blender ended with status {child.returncode} ({reason}); run: matchcut doctor"
+        )
+    write_text(built_from, key)
+    return scene
+
+
+def _copy(source: Path, target: Path) -> None:
+    with atomic_path(target) as temporary:
+        shutil.copyfile(source, temporary)
+
+
+class _Named:
+    """A reporter whose stages carry the variant's name: each rendering has a bar of its own."""
+
+    def __init__(self, reporter: Reporter, name: str) -> None:
+        self._reporter, self._name = reporter, name
+
+    def progress(self, stage: str, done: int, total: int, text: str = "") -> None:
+        """See Reporter."""
+        self._reporter.progress(f"{stage}, {self._name}", done, total, text)
+
+    def status(self, text: str) -> None:
+        """See Reporter."""
+        self._reporter.status(text)
+
+    def warning(self, text: str) -> None:
+        """See Reporter."""
+        self._reporter.warning(f"{self._name}: {text}")
+
+    def result(self, path: str, data: dict[str, Any]) -> None:
+        """See Reporter."""
+        self._reporter.result(path, data)
