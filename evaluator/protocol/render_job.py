@@ -35,6 +35,7 @@ GEOMETRY_FORMAT: Final = "matchcut-geometry/1"
 class RenderJob:
     """One rendering of a scene on a reference's timeline.
 
+    `scene` is the artist's .blend as a path and `scene_sha256` its content, so that a changed scene is another job.
     `first` and `last` are frames of the reference, both included; `scale` multiplies the size of the timeline.
     `samples` and `engine` are None where the scene's own setting stays. `pictures` off renders the passes alone.
     """
@@ -49,6 +50,17 @@ class RenderJob:
     device: str = "auto"
     pictures: bool = True
     passes: bool = False
+    scene_sha256: str = ""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height that are rendered: the timeline's, or scaled and rounded to even numbers for the encoder."""
+        if self.scale == 1.0:
+            return self.timeline.width, self.timeline.height
+        width, height = (
+            max(2, 2 * round(side * self.scale / 2)) for side in (self.timeline.width, self.timeline.height)
+        )
+        return width, height
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values with the format's name first."""

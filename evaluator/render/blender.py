@@ -45,11 +45,11 @@ def find_blender() -> Blender:
     """The Blender that children run in. Raises BadInputError where none is found or the one asked for is too old."""
     wanted = os.environ.get("BLENDER")
     if wanted:
-        return _identify(wanted, "$BLENDER")
+        return identify(wanted, "$BLENDER")
     on_path = shutil.which("blender")
     if on_path is not None:
         try:
-            return _identify(on_path, "blender on PATH")
+            return identify(on_path, "blender on PATH")
         except BadInputError:
             if bpy_python() is None:
                 raise
@@ -58,7 +58,7 @@ def find_blender() -> Blender:
         raise BadInputError(
             "no Blender 5.2 or newer was found; set $BLENDER to its program, or run: matchcut setup --bpy"
         )
-    return _identify(str(python), "the bpy wheel")
+    return identify(str(python), "the bpy wheel")
 
 
 def child_environment() -> dict[str, str]:
@@ -66,7 +66,11 @@ def child_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
 
 
-def _identify(path: str, source: str) -> Blender:
+def identify(path: str, source: str) -> Blender:
+    """Ask the program or interpreter at `path` for its version; `source` says in an error where the path came from.
+
+    Raises BadInputError where it does not start, has no bpy, or is older than 5.2.
+    """
     is_python = re.match(r"(python|pypy)", Path(path).name.lower()) is not None
     question = ["-c", "import bpy; print('Blender', bpy.app.version_string)"] if is_python else ["--version"]
     try:

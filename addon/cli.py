@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The commands that run inside Blender, and the way from there to those of the evaluator."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+
+import bpy
+
+from ..evaluator.protocol.errors import BadInputError, CancelledByUserError, ExitStatus, MatchcutError
+
+USAGE = """usage: COMMAND ARGS
+  render-job JOB_FOLDER         render a job, as `matchcut render` starts it
+  sample NAME VARIANT OUT.blend  build a sample scene
+  bridge                        serve the opened scene to an MCP server
+  score | render …              the evaluator's, with the opened scene where no --scene is given
+  any other                     the evaluator's: check, probe, sgc, doctor …
+"""
+SCENE_COMMANDS = ("score", "render")
+FOLLOW_PARENT = "--follow-parent"
+
+
+def main(arguments: list[str], scene: str | None = None) -> int:
+    """Run one command; `scene` is a .blend to open first. Returns the exit status; a user's error does not raise."""
+    try:
+        if scene is not None:
+            open_scene(scene)
+        return _dispatch(arguments)
+    except MatchcutError as error:
+        sys.stderr.write(f"matchcut: {error}\n")
+        return error.exit_status
+    except KeyboardInterrupt:
+        sys.stderr.write("matchcut: cancelled\n")
+        return CancelledByUserError.exit_status
+
+
+def open_scene(scene: str) -> None:
+    """Open a .blend without running its scripts. Raises BadInputError where Blender cannot."""
+    try:
+        bpy.ops.wm.open_mainfile(filepath=str(Path(scene).resolve()), load_ui=False, use_scripts=False)
+    except RuntimeError as error:
+        reason = " ".join(str(error).removeprefix("Error: ").split())
+        raise BadInputError(f"{scene}: Blender cannot open it ({reason})") from error
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        sys.stdout.write(USAGE)
+        return ExitStatus.DONE if arguments else ExitStatus.BAD_INPUT
+    command, rest = arguments[0], arguments[1:]
+    if command == "render-job":
+        return _render_job(rest)
+    if command == "sample":
+        return _sample(rest)
+    if command == "bridge":
+        from .bridge.server import serve_headless
+
+        return int(serve_headless(rest))
+    return _evaluator(command, rest)
+
+
+def _render_job(rest: list[str]) -> int:
+    follow = FOLLOW_PARENT in rest
+    folders = [argument for argument in rest if argument != FOLLOW_PARENT]
+    if len(folders) != 1:
+        raise BadInputError(f"render-job takes one folder; got {folders}")
+    if follow:
+        threading.Thread(target=_end_with_parent, name="matchcut parent watch", daemon=True).start()
+    from .render.job import run_job
+
+    return run_job(Path(folders[0]).resolve())
+
+
+def _end_with_parent() -> None:
+    """Ends this process when its standard input closes: the parent holds the other end for as long as it lives."""
+    while os.read(0, 4096):
+        pass
+    os._exit(ExitStatus.OPERATIONAL_FAILURE)  # frames are written whole or not at all: nothing needs tidying
+
+
+def _sample(rest: list[str]) -> int:
+    if len(rest) != 3:
+        raise BadInputError("sample takes NAME VARIANT OUT.blend")
+    from ..assets_ui.samples import build_sample
+
+    build_sample(rest[0], rest[1], Path(rest[2]).resolve())
+    return ExitStatus.DONE
+
+
+def _evaluator(command: str, rest: list[str]) -> int:
+    from .evaluator_process import child_environment, find_evaluator
+
+    prefix = find_evaluator()
+    if command in SCENE_COMMANDS and not _has_option(rest, "--scene") and not {"-h", "--help"} & set(rest):
+        if bpy.data.filepath:
+            rest = [*rest, "--scene", str(_save_copy(_value_of(rest, "--out")))]
+        elif not _has_option(rest, "--reconstruction"):
+            raise BadInputError(f"{command}: no scene is opened; open a .blend first, or name it with --scene")
+    environment = child_environment(bpy.app.binary_path or sys.executable)
+    try:
+        return _run([*prefix, command, *rest], environment)
+    except OSError as error:
+        raise BadInputError(f"{prefix[0]}: the evaluator does not start ({error})") from error
+
+
+def _has_option(arguments: list[str], name: str) -> bool:
+    return any(argument == name or argument.startswith(f"{name}=") for argument in arguments)
+
+
+def _value_of(arguments: list[str], name: str) -> str:
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if argument == name and following:
+            return following
+        if argument.startswith(f"{name}="):
+            return argument.partition("=")[2]
+    raise BadInputError(f"{name} is missing: say where the results go, as {name} FOLDER")
+
+
+def _save_copy(out: str) -> Path:
+    """Save what is open now as `OUT/scene.blend`; the artist's own file stays as it is."""
+    copy = Path(out).resolve() / "scene.blend"
+    if Path(bpy.data.filepath or ".").resolve() == copy:
+        raise BadInputError(f"{copy} is the opened scene itself; give another --out, or name it with --scene")
+    temporary = copy.with_name(".partial-scene.blend")
+    try:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        bpy.ops.wm.save_as_mainfile(filepath=str(temporary), copy=True, relative_remap=True)
+        temporary.replace(copy)
+    except (OSError, RuntimeError) as error:
+        raise BadInputError(f"{copy}: cannot be written ({' '.join(str(error).split())})") from error
+    return copy
+
+
+def _on_terminate(signum: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _run(command: list[str], environment: dict[str, str]) -> int:
+    """Run an evaluator command on our own standard streams; end it, and wait for it, when we are asked to stop."""
+    signal.signal(signal.SIGINT, _on_terminate)
+    signal.signal(signal.SIGTERM, _on_terminate)
+    # Blender writes with C's buffers, we with Python's: both go out before the child's lines
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process = subprocess.Popen(command, env=environment, start_new_session=os.name == "posix")
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
+        try:
+            return process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A scene takes on a reference's timeline: size, rate and frame range; everything else stays as the artist set it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from ..evaluator.protocol.timeline import Timeline, format_rate
+
+# fps_base is a float of 32 bits: a rate comes back from it with a relative error of at most 2^-24
+RATE_ERROR = Fraction(1, 2**24)
+# what every render of a reference needs, whatever the reference is: nothing cropped, stretched or skipped
+NEUTRAL: dict[str, Any] = {
+    "resolution_percentage": 100,
+    "pixel_aspect_x": 1.0,
+    "pixel_aspect_y": 1.0,
+    "use_border": False,
+    "use_crop_to_border": False,
+    "frame_map_old": 100,
+    "frame_map_new": 100,
+}
+
+
+def scene_rate(scene: Any) -> Fraction:
+    """The scene's frames per second as the simplest fraction that its `fps` and `fps_base` can mean."""
+    value = Fraction(scene.render.fps) / Fraction(scene.render.fps_base)
+    for denominator in (1, 1001, *range(2, 1001)):
+        rate = Fraction(round(value * denominator), denominator)
+        if abs(rate - value) <= value * RATE_ERROR:
+            return rate
+    return value.limit_denominator(1_000_000)
+
+
+def scene_timeline(scene: Any) -> Timeline:
+    """Size in pixels as rendered, rate and number of frames of a `bpy.types.Scene`."""
+    render = scene.render
+    return Timeline(
+        width=render.resolution_x * render.resolution_percentage // 100,
+        height=render.resolution_y * render.resolution_percentage // 100,
+        rate=scene_rate(scene),
+        frames=scene.frame_end - scene.frame_start + 1,
+    )
+
+
+def match_timeline(scene: Any, timeline: Timeline) -> list[str]:
+    """Set the scene's size, rate and range to the timeline's, with square pixels at 100 %; `frame_start` stays.
+
+    Frame f of the reference becomes scene frame `frame_start + f`. Returns one line for each thing that changed, as
+    `frame_end: 250 to 71`.
+    """
+    render = scene.render
+    last = scene.frame_start + timeline.frames - 1
+    wanted: list[tuple[Any, dict[str, Any]]] = [
+        (render, {"resolution_x": timeline.width, "resolution_y": timeline.height, **NEUTRAL}),
+        (scene, {"frame_end": last, "frame_step": 1}),
+    ]
+    changes = []
+    for owner, settings in wanted:
+        for name, value in settings.items():
+            before = getattr(owner, name)
+            if before != value:
+                setattr(owner, name, value)
+                changes.append(f"{name}: {before} to {getattr(owner, name)}")
+    rate = scene_rate(scene)
+    if rate != timeline.rate or render.fps != timeline.fps:
+        render.fps = timeline.fps
+        render.fps_base = float(timeline.fps_base)
+        if rate != timeline.rate:
+            changes.append(f"rate: {format_rate(rate)} to {format_rate(timeline.rate)} fps")
+    return changes
+
+
+def timeline_problems(scene: Any, timeline: Timeline) -> list[str]:
+    """What keeps the scene from being rendered on the timeline, one line each; empty where nothing does."""
+    return list(_problems(scene, timeline))
+
+
+def _problems(scene: Any, timeline: Timeline) -> Iterator[str]:
+    if scene.camera is None and not any(marker.camera for marker in scene.timeline_markers):
+        yield f"scene {scene.name!r} has no camera; add one and make it the active camera"
+    own, render = scene_timeline(scene), scene.render
+    if (own.width, own.height) != (timeline.width, timeline.height):
+        yield f"the scene renders {own.width}x{own.height}; the reference is {timeline.width}x{timeline.height}"
+    if render.pixel_aspect_x != render.pixel_aspect_y:
+        yield f"the scene's pixels are {render.pixel_aspect_x:g}:{render.pixel_aspect_y:g}; the reference's are square"
+    if render.use_border:
+        yield "the scene renders a border region only; the reference is the whole picture"
+    if own.rate != timeline.rate:
+        yield f"the scene runs at {format_rate(own.rate)} fps; the reference at {format_rate(timeline.rate)}"
+    if render.frame_map_old != render.frame_map_new:
+        yield f"the scene's time is stretched {render.frame_map_old}:{render.frame_map_new}; the reference's is not"
+    if own.frames != timeline.frames or scene.frame_step != 1:
+        last = scene.frame_start + timeline.frames - 1
+        step = "" if scene.frame_step == 1 else f" in steps of {scene.frame_step}"
+        yield (
+            f"the scene's range is {scene.frame_start}-{scene.frame_end}{step} ({own.frames} frames); "
+            f"the reference's {timeline.frames} frames need {scene.frame_start}-{last}"
+        )

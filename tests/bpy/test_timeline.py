@@ -1,0 +1,69 @@
+"""A scene takes on a reference's timeline."""
+
+from fractions import Fraction
+
+import bpy
+import pytest
+from matchcut.addon.timeline import match_timeline, scene_timeline, timeline_problems
+from matchcut.evaluator.protocol.timeline import Timeline
+
+RATES = [
+    Fraction(24000, 1001), Fraction(30000, 1001), Fraction(60000, 1001), Fraction(15000, 1001), Fraction(25),
+    Fraction(24), Fraction(25, 2), Fraction(2997, 125), Fraction(50), Fraction(10, 3), Fraction(1, 2), Fraction(240),
+]  # fmt: skip
+
+
+@pytest.fixture
+def scene():
+    bpy.ops.wm.read_factory_settings(use_empty=False)
+    return bpy.context.scene
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_rate_comes_back_exactly(scene, rate):
+    timeline = Timeline(480, 270, rate, 72)
+    match_timeline(scene, timeline)
+    assert scene_timeline(scene) == timeline
+    assert scene.render.fps == max(1, round(rate))
+    assert abs(scene.render.fps / scene.render.fps_base / rate - 1) < 1e-6
+    assert timeline_problems(scene, timeline) == []
+
+
+def test_tells_what_changed_and_changes_nothing_else(scene):
+    render = scene.render
+    scene.frame_start = 101
+    scene.frame_step = 2
+    scene.frame_current = 5
+    render.resolution_percentage = 50
+    render.pixel_aspect_y = 2.0
+    render.use_border = True
+    render.engine = "CYCLES"
+    scene.cycles.samples = 17
+    render.filepath = "//mine"
+    before = {name: getattr(render, name) for name in ("engine", "filepath", "use_motion_blur", "dither_intensity")}
+    changes = match_timeline(scene, Timeline(480, 270, Fraction(24000, 1001), 72))
+    assert changes == [
+        "resolution_x: 1920 to 480", "resolution_y: 1080 to 270", "resolution_percentage: 50 to 100",
+        "pixel_aspect_y: 2.0 to 1.0", "use_border: True to False", "frame_end: 250 to 172", "frame_step: 2 to 1",
+        "rate: 24/1 to 24000/1001 fps",
+    ]  # fmt: skip
+    assert (scene.frame_start, scene.frame_end, scene.frame_current, scene.cycles.samples) == (101, 172, 5, 17)
+    assert before == {name: getattr(render, name) for name in before}
+    assert match_timeline(scene, Timeline(480, 270, Fraction(24000, 1001), 72)) == []
+
+
+def test_problems_name_what_disagrees(scene):
+    timeline = Timeline(480, 270, Fraction(24000, 1001), 72)
+    size, rate, span = timeline_problems(scene, timeline)
+    assert "1920x1080" in size and "480x270" in size
+    assert "24/1" in rate and "24000/1001" in rate
+    assert "1-250" in span and "1-72" in span
+    match_timeline(scene, timeline)
+    scene.render.pixel_aspect_x = 2.0
+    scene.render.frame_map_new = 50
+    scene.render.use_border = True
+    assert [text.split()[1] for text in timeline_problems(scene, timeline)] == ["scene's", "scene", "scene's"]
+    match_timeline(scene, timeline)
+    bpy.data.objects.remove(scene.camera)
+    (problem,) = timeline_problems(scene, timeline)
+    assert "no camera" in problem
