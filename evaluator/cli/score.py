@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`matchcut score`: one reconstruction against its reference, through every stage, into a report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..checklist.records import DIMENSIONS, SETTINGS
+from ..pipeline.results import Results, Unscored
+from ..pipeline.score import ScoreRequest, score
+from ..protocol.errors import ExitStatus
+from ..protocol.messages import Reporter
+from ..render.blender import find_blender
+from ..report.text import COMPONENT_LABELS, COMPONENT_UNITS, coverage, cuts_text, offset_text, significant, words
+from ..scoring.records import ChecklistScore
+from ..sgc.records import COMPONENTS, SgcResult
+from .render import DEVICES
+
+DESCRIPTION = """Score a reconstruction against its reference: timeline, cuts, 3D geometric consistency, checklist.
+
+Give --reconstruction, --scene, or both. A scene alone is rendered on the reference's timeline; beside a video it is
+rendered for its depth and motion only, which SGC needs. What cannot be scored is reported with the reason."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("--reference", type=Path, required=True, metavar="VIDEO", help="the given video")
+    parser.add_argument("--reconstruction", type=Path, metavar="VIDEO", help="the video rendered from the scene")
+    parser.add_argument(
+        "--scene", type=Path, metavar="SCENE", help="the .blend file, or the folder of a finished render with passes"
+    )
+    parser.add_argument("--checklist", type=Path, metavar="CLIPS", help="a clip file or a folder of clip files")
+    parser.add_argument("--setting", choices=SETTINGS, default="proxy", help="how true it has to be (default: proxy)")
+    parser.add_argument("--judge", metavar="SPEC", help="who judges: local:http://127.0.0.1:8000/v1#MODEL")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR",
+        help="folder for results.json, report.html and its videos; files of these names are replaced",
+    )  # fmt: skip
+    parser.add_argument("--samples", type=int, metavar="N", help="render samples (default: as the scene says)")
+    parser.add_argument("--engine", metavar="E", help="cycles, eevee or workbench (default: as the scene says)")
+    parser.add_argument("--device", choices=DEVICES, default="auto", help="what Cycles computes on (default: auto)")
+    parser.add_argument("--json", action="store_true", help="print results.json instead of the summary")
+
+
+def run(args: argparse.Namespace, reporter: Reporter) -> int:
+    """Score, then print the summary and the report's path."""
+    request = ScoreRequest(
+        reference=args.reference,
+        out=args.out,
+        reconstruction=args.reconstruction,
+        scene=args.scene,
+        checklist=args.checklist,
+        setting=args.setting,
+        judge=args.judge,
+        samples=args.samples,
+        engine=args.engine,
+        device=args.device,
+    )
+    results = score(request, reporter=reporter, blender=find_blender)
+    if args.messages:
+        reporter.result(str(args.out / "results.json"), summary(results) | {"report": str(args.out / "report.html")})
+    elif args.json:
+        sys.stdout.write(json.dumps(results.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write("\n".join([*summary_lines(results), "", f"report  {args.out / 'report.html'}"]) + "\n")
+    return ExitStatus.DONE
+
+
+def summary(results: Results) -> dict[str, Any]:
+    """The main values for a parent process; None where something is unscored."""
+    sgc = results.sgc if isinstance(results.sgc, SgcResult) else None
+    checklist = results.checklist if isinstance(results.checklist, ChecklistScore) else None
+    return {
+        "setting": results.setting,
+        "timeline": results.timeline.passed,
+        "cuts": results.shots.passed,
+        "sgc": sgc.score if sgc is not None else None,
+        "overall": checklist.overall.value if checklist is not None else None,
+    }
+
+
+def summary_lines(results: Results) -> list[str]:
+    """The results as aligned lines for a terminal; every score stands beside its coverage, or the reason for none."""
+    blocks = [_videos(results), _timeline(results), _cuts(results), _sgc(results.sgc), _checklist(results)]
+    lines: list[str] = []
+    for block in blocks:
+        lines += [*block, ""]
+    return lines[:-1]
+
+
+def _columns(rows: Sequence[tuple[str, ...]], indent: str = "  ") -> list[str]:
+    """Rows with every column but the last padded to its widest cell."""
+    count = max((len(row) for row in rows), default=0)
+    widths = [max((len(row[i]) for row in rows if i < len(row) - 1), default=0) for i in range(count)]
+    return [
+        (indent + "  ".join(cell.ljust(widths[i]) for i, cell in enumerate(row[:-1])) + "  " + row[-1]).rstrip()
+        for row in rows
+    ]
+
+
+def _videos(results: Results) -> list[str]:
+    pairs = (("reference", results.reference), ("reconstruction", results.reconstruction))
+    rows = [(role, info.path, str(info.timeline)) for role, info in pairs]
+    warnings = [f"warning: {info.path}: {text}" for _, info in pairs for text in info.warnings]
+    return _columns(rows, indent="") + warnings
+
+
+def _timeline(results: Results) -> list[str]:
+    check = results.timeline
+    rows: list[tuple[str, ...]] = [
+        (item.name, "agrees" if item.agrees else "DIFFERS", item.reference, item.reconstruction)
+        for item in check.comparisons
+    ]
+    lines = [f"timeline  {'agrees' if check.passed else 'DIFFERS'}", *_columns(rows)]
+    extra = [("offset", offset_text(check.offset_frames))]
+    extra += [(kind, _stretches(found)) for kind, found in (("frozen", check.frozen), ("black", check.black)) if found]
+    width = max(len(row[0]) for row in rows + extra) if rows else 10
+    return lines + [f"  {name.ljust(width)}  {text}" for name, text in extra]
+
+
+def _stretches(found: list[tuple[int, int]]) -> str:
+    return "frames " + ", ".join(f"{first}-{last}" for first, last in found)
+
+
+def _cuts(results: Results) -> list[str]:
+    shots = results.shots
+    rows: list[tuple[str, ...]] = []
+    for match in shots.matches:
+        if match.verdict != "found":
+            at = [str(frame) if frame is not None else "-" for frame in (match.reference, match.reconstruction)]
+            error = f"{match.error_frames:+d} frames" if match.error_frames is not None else ""
+            rows.append((match.verdict, f"{at[0]} -> {at[1]}", error))
+    return [f"cuts      {'agree' if shots.passed else 'DIFFER'}: {cuts_text(shots)}", *_columns(rows)]
+
+
+def _sgc(sgc: SgcResult | Unscored) -> list[str]:
+    if isinstance(sgc, Unscored):
+        return [f"SGC       unscored: {sgc.reason}"]
+    pairs = f"{sgc.pairs_scored} of {sgc.pairs_expected} pairs"
+    if sgc.score is None:
+        return [f"SGC       unscored: {sgc.reason} ({pairs})"]
+    rows: list[tuple[str, ...]] = []
+    for component in COMPONENTS:
+        value = sgc.components.get(component)
+        text = "unscored" if value is None else significant(value)
+        rows.append((COMPONENT_LABELS[component].lower(), text, COMPONENT_UNITS[component]))
+    return [f"SGC       {significant(sgc.score)} (lower is better; {pairs})", *_columns(rows)]
+
+
+def _checklist(results: Results) -> list[str]:
+    checklist = results.checklist
+    if isinstance(checklist, Unscored):
+        return [f"checklist unscored: {checklist.reason}"]
+    if checklist.state == "not_judged":
+        return [f"checklist {checklist.reason}"]
+    named = [("overall", checklist.overall)]
+    for dimension, categories in DIMENSIONS.items():
+        named.append((dimension, checklist.dimensions[dimension]))
+        named += [
+            (f"  {words(category)}", checklist.categories[category])
+            for category in categories
+            if checklist.categories[category].checks_expected
+        ]
+    rows: list[tuple[str, ...]] = [
+        (name, "-" if value.value is None else f"{value.value:5.1f}", coverage(value), value.reason)
+        for name, value in named
+    ]
+    note = f": {checklist.reason}" if checklist.reason else ""
+    return [f"checklist {words(checklist.state)}, setting {checklist.setting}{note}", *_columns(rows)]

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One reference and one reconstruction through every stage, into one results.json and one report.
+
+OUT/results.json                            the Results; the same input gives the same bytes
+OUT/report.html                             the page, which shows the two videos beside it
+OUT/reference.mp4 OUT/reconstruction.mp4    copies, or previews where a browser would not play the file itself
+OUT/judgments/ OUT/operational/             what the judge answered, and what it could not be asked
+OUT/render/                                 the render job, where a scene was given
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Final, TypeVar
+
+from ..checklist.load import load_clips
+from ..checklist.records import Clip
+from ..judge.records import Judgment, OperationalFailure
+from ..judge.run import judge_clips
+from ..media.check import check_timeline
+from ..media.probe import probe
+from ..media.records import VideoInfo
+from ..protocol.messages import Reporter
+from ..protocol.render_job import RenderStatus
+from ..protocol.timeline import Timeline, nearest_frame
+from ..render.blender import Blender
+from ..render.job import render_scene
+from ..report.html import write_report
+from ..scoring.aggregate import score_checklist
+from ..scoring.records import ChecklistScore
+from ..sgc.measure import measure_render
+from ..sgc.records import SgcResult
+from ..shots.compare import compare_cuts
+from ..shots.detect import detect_cuts
+from .playback import place_video
+from .provenance import provenance
+from .request import OUTPUTS, Plan, ScoreRequest, check_job_timeline, check_request
+from .results import Results, Unscored
+
+__all__ = ["NO_CHECKLIST", "NO_JUDGE", "NO_SCENE", "ScoreRequest", "score"]
+
+NO_SCENE: Final = "no scene given: SGC takes its geometry from the scene, add --scene FILE.blend"
+NO_CHECKLIST: Final = "no checklist given: add --checklist CLIPS"
+NO_JUDGE: Final = "not judged: no judge configured, set --judge local:URL#MODEL"
+
+
+def score(request: ScoreRequest, *, reporter: Reporter, blender: Callable[[], Blender]) -> Results:
+    """Check the request, run every stage, and write results.json and report.html into `request.out` last of all.
+
+    `blender` finds the Blender and is called only where a scene has to be rendered. The two files of an earlier run
+    are removed before the work begins, so that a run that ends early leaves nothing that looks finished. Raises
+    BadInputError or OperationalError.
+    """
+    plan = check_request(request, reporter=reporter, blender=blender)
+    out = request.out
+    for name in OUTPUTS:
+        (out / name).unlink(missing_ok=True)
+
+    reporter.status(f"reading {request.reference.name}")
+    reference = probe(request.reference)
+    if plan.job is not None:
+        check_job_timeline(plan.job, reference.timeline)
+    clips = load_clips(request.checklist, reference.timeline) if request.checklist is not None else None
+    reconstruction_path, job, status = _render(plan, reference.timeline, reporter)
+    reporter.status(f"reading {reconstruction_path.name}")
+    reconstruction = probe(reconstruction_path)
+
+    reporter.status("comparing timelines and cuts")
+    timeline = check_timeline(reference, reconstruction, reporter=reporter)
+    reference_cuts = detect_cuts(Path(reference.path), reporter=reporter, stage="cuts, reference")
+    reconstruction_cuts = detect_cuts(Path(reconstruction.path), reporter=reporter, stage="cuts, reconstruction")
+    sgc = _measure(job, reconstruction_cuts, reference.timeline, reconstruction.timeline, reporter)
+    checklist, judgments, failures = _judge(plan, clips, reference, reconstruction, reporter)
+
+    inputs = [request.reference, reconstruction_path]
+    shown = place_video(reference, "reference", out, inputs=inputs, reporter=reporter)
+    rebuilt = place_video(reconstruction, "reconstruction", out, inputs=inputs, reporter=reporter)
+    results = Results(
+        reference=_named(reference),
+        reconstruction=_named(reconstruction),
+        setting=request.setting,
+        timeline=timeline,
+        shots=compare_cuts(reference_cuts, reconstruction_cuts),
+        sgc=sgc,
+        checklist=checklist,
+        clips=clips or [],
+        judgments=[_masked(judgment, request) for judgment in judgments],
+        operational_failures=[_masked(failure, request) for failure in failures],
+        provenance=provenance(status),
+    )
+    results.write(out / "results.json")
+    write_report(
+        results,
+        out,
+        reference_video=shown.name,
+        reconstruction_video=rebuilt.name,
+        previews=[
+            info.path
+            for info, placed in ((results.reference, shown), (results.reconstruction, rebuilt))
+            if placed.preview
+        ],
+    )
+    return results
+
+
+def _render(plan: Plan, timeline: Timeline, reporter: Reporter) -> tuple[Path, Path | None, RenderStatus | None]:
+    """(reconstruction, folder of the job with passes, its status); renders what a .blend is given for."""
+    request = plan.request
+    if plan.blend is None or plan.blender is None:
+        assert plan.reconstruction is not None
+        return plan.reconstruction, plan.job, RenderStatus.read(plan.job) if plan.job is not None else None
+    pictures = plan.reconstruction is None
+    what = "the scene" if pictures else "the scene's depth and motion for SGC"
+    reporter.status(f"rendering {what} with Blender {plan.blender.version}")
+    outcome = render_scene(
+        plan.blend,
+        request.out / "render",
+        timeline,
+        blender=plan.blender,
+        reporter=reporter,
+        samples=request.samples,
+        engine=request.engine,
+        device=request.device,
+        pictures=pictures,
+        passes=True,
+    )
+    reconstruction = plan.reconstruction or outcome.video
+    assert reconstruction is not None
+    return reconstruction, outcome.folder, outcome.status
+
+
+def _measure(
+    job: Path | None, cuts: list[int], reference: Timeline, reconstruction: Timeline, reporter: Reporter
+) -> SgcResult | Unscored:
+    if job is None:
+        return Unscored(reason=NO_SCENE)
+    # a job's frames are those of the reference's timeline, on which a video given beside it need not lie
+    starts = {nearest_frame(Fraction(cut) / reconstruction.rate, reference.rate) for cut in cuts}
+    within = sorted(start for start in starts if 0 < start < reference.frames)
+    return measure_render(job, cuts=within, reporter=reporter)
+
+
+def _judge(
+    plan: Plan, clips: list[Clip] | None, reference: VideoInfo, reconstruction: VideoInfo, reporter: Reporter
+) -> tuple[ChecklistScore | Unscored, list[Judgment], list[OperationalFailure]]:
+    setting = plan.request.setting
+    if clips is None:
+        return Unscored(reason=NO_CHECKLIST), [], []
+    if plan.provider is None:
+        return score_checklist(clips, [], [], setting, not_judged_reason=NO_JUDGE), [], []
+    judgments, failures = judge_clips(
+        clips, setting, reference, reconstruction, plan.provider, store=plan.request.out, reporter=reporter
+    )
+    return score_checklist(clips, judgments, failures, setting), judgments, failures
+
+
+def _named(info: VideoInfo) -> VideoInfo:
+    """The record with the file's name alone: its content is told by its hash, and where it lay is nobody's business."""
+    return info.model_copy(update={"path": Path(info.path).name})
+
+
+Told = TypeVar("Told", Judgment, OperationalFailure)
+
+
+def _masked(record: Told, request: ScoreRequest) -> Told:
+    """The record with the files of the request named without their folders in what its texts tell."""
+
+    def hide(text: str) -> str:
+        for path in (request.reference, request.reconstruction, request.out):
+            if path is not None and path.name:
+                text = text.replace(str(path.absolute()), path.name).replace(str(path), path.name)
+        return text
+
+    attempts = [attempt.model_copy(update={"detail": hide(attempt.detail)}) for attempt in record.attempts]
+    if isinstance(record, OperationalFailure):
+        return record.model_copy(update={"detail": hide(record.detail), "attempts": attempts})
+    return record.model_copy(update={"attempts": attempts})
