@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests wait here until Blender's main thread takes them. Needs no Blender."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ...evaluator.protocol.bridge import BridgeCallError
+from ...evaluator.protocol.errors import MatchcutError
+
+Method = Callable[..., dict[str, Any]]
+QUEUE_LIMIT: Final = 64
+
+
+@dataclass(eq=False)
+class Request:
+    """One request; `reply` is called once, from any thread, with the answer's fields."""
+
+    method: str
+    params: dict[str, Any]
+    reply: Callable[[dict[str, Any]], None]
+
+
+def error_fields(code: str, message: str) -> dict[str, Any]:
+    """The fields of an answer that says why there is no result."""
+    return {"error": {"code": code, "message": message}}
+
+
+class Dispatcher:
+    """A queue between the listener's thread, which submits, and the main thread, which runs one request at a time."""
+
+    def __init__(self, methods: Mapping[str, Method]) -> None:
+        self._methods = methods
+        self._queue: deque[Request] = deque()
+        self._changed = threading.Condition()
+        self._running: tuple[str, float] | None = None
+        self.hold = ""  # why the main thread takes nothing at present, for the answers to those who wait
+        self.calls = 0
+        self.last_method = ""
+
+    def submit(self, request: Request) -> None:
+        """Queue a request, or answer at once where it cannot be run."""
+        if request.method not in self._methods:
+            names = ", ".join(sorted(self._methods))
+            request.reply(error_fields("bad_params", f"{request.method!r} is no method of this bridge; it has {names}"))
+            return
+        with self._changed:
+            if len(self._queue) < QUEUE_LIMIT:
+                self._queue.append(request)
+                self._changed.notify()
+                return
+        request.reply(
+            error_fields("busy", f"{QUEUE_LIMIT} requests wait already; this one did not run, try again later")
+        )
+
+    def withdraw(self, request: Request) -> bool:
+        """Take a request back; False where it has begun (or is answered)."""
+        with self._changed:
+            try:
+                self._queue.remove(request)
+            except ValueError:
+                return False
+            return True
+
+    def running(self) -> str:
+        """What the main thread is doing for whom waits, in words; empty where it is free."""
+        with self._changed:
+            if self._running is None:
+                return self.hold
+            method, since = self._running
+            return f"{method} for {time.monotonic() - since:.0f} s"
+
+    def wait(self, seconds: float) -> None:
+        """Sleep until a request is queued, at most `seconds`."""
+        with self._changed:
+            if not self._queue:
+                self._changed.wait(seconds)
+
+    def wake(self) -> None:
+        """End a `wait`."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def run_next(self) -> bool:
+        """On the main thread: run the oldest request and answer it. False where none waits, or one is running.
+
+        The second is a request whose code runs Blender's event loop, and thereby the timer that calls this.
+        """
+        with self._changed:
+            if self._running is not None or not self._queue:
+                return False
+            request = self._queue.popleft()
+            self._running = (request.method, time.monotonic())
+        try:
+            answer = self._run(request)
+        finally:
+            with self._changed:
+                self._running = None
+                self.calls += 1
+                self.last_method = request.method
+        request.reply(answer)
+        return True
+
+    def _run(self, request: Request) -> dict[str, Any]:
+        method = self._methods[request.method]
+        try:
+            inspect.signature(method).bind(**request.params)
+        except TypeError as error:
+            return error_fields("bad_params", f"{request.method}: {error}")
+        try:
+            return {"result": method(**request.params)}
+        except BridgeCallError as error:
+            return error_fields(error.code, str(error))
+        except MatchcutError as error:
+            return error_fields("bad_params", str(error))
+        except Exception as error:  # noqa: BLE001  the bridge outlives whatever Blender raises at a method
+            traceback.print_exc(file=sys.stderr)
+            return error_fields("failed", f"{request.method}: {type(error).__name__}: {error}")
