@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one evaluator command that runs for the window: a timer reads it, panels show it, it can be cancelled.
+
+The window never waits: a timer reads what has come every 0.1 s. Under `blender -b` and in the bpy wheel timers do not
+run, so `wait` reads the same job in a loop there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import bpy
+from bpy.app.handlers import persistent
+
+from ..evaluator.protocol.errors import BadInputError, ExitStatus, MatchcutError, OperationalError
+from ..evaluator.protocol.messages import Message
+from .evaluator_process import EvaluatorProcess, child_environment, find_evaluator, stop_all
+from .preferences import evaluator_choice
+
+INTERVAL = 0.1
+AREAS = {"VIEW_3D", "PREFERENCES"}
+
+
+@dataclass
+class Job:
+    """A command that runs or ran last. `finish` gets its `result` messages once it has ended well."""
+
+    title: str
+    process: EvaluatorProcess
+    finish: Callable[[list[Message]], None]
+    state: Literal["running", "done", "failed", "cancelled"] = "running"
+    stage: str = ""
+    text: str = ""
+    done: int = 0
+    total: int = 0
+    error: str = ""
+    details: str = ""
+    warnings: list[str] = field(default_factory=list)
+    results: list[Message] = field(default_factory=list)
+
+    @property
+    def fraction(self) -> float:
+        """Progress of the present stage in [0, 1]."""
+        return min(1.0, self.done / self.total) if self.total > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class EvaluatorState:
+    """What was last found of the evaluator; looked up on events, never while drawing."""
+
+    python: str = ""
+    source: str = ""
+    problem: str = ""
+
+
+_last: Job | None = None
+_evaluator = EvaluatorState()
+
+
+def last() -> Job | None:
+    """The job that runs, else the one that ran last."""
+    return _last
+
+
+def running() -> Job | None:
+    """The job that runs; None where none does."""
+    return _last if _last is not None and _last.state == "running" else None
+
+
+def evaluator() -> EvaluatorState:
+    """What was last found of the evaluator."""
+    return _evaluator
+
+
+def refresh_evaluator() -> None:
+    """Look for the evaluator again."""
+    global _evaluator  # noqa: PLW0603
+    try:
+        choice = evaluator_choice()
+        _evaluator = EvaluatorState(str(choice.python), choice.source)
+    except BadInputError as error:
+        _evaluator = EvaluatorState(problem=str(error))
+    redraw()
+
+
+def start(
+    title: str,
+    arguments: Sequence[str],
+    finish: Callable[[list[Message]], None],
+    *,
+    prefix: Sequence[str] | None = None,
+) -> Job:
+    """Start `matchcut ARGUMENTS --messages` (under `prefix` instead of the evaluator's own); one job at a time.
+
+    Raises BadInputError where another runs, or where there is no evaluator.
+    """
+    global _last  # noqa: PLW0603
+    if running() is not None:
+        raise BadInputError(f"{_last.title if _last else 'a job'} is still running; wait for it, or cancel it")
+    command = [*(prefix if prefix is not None else find_evaluator()), *arguments, "--messages"]
+    _last = Job(title, EvaluatorProcess(command, child_environment(bpy.app.binary_path)), finish)
+    if not bpy.app.background and not bpy.app.timers.is_registered(_tick):
+        bpy.app.timers.register(_tick, first_interval=INTERVAL, persistent=True)
+    redraw()
+    return _last
+
+
+def cancel() -> None:
+    """Ask the running job to stop; it is killed where it does not within a few seconds."""
+    job = running()
+    if job is not None:
+        job.process.cancel()
+        job.text = "cancelling"
+        redraw()
+
+
+def wait(job: Job) -> None:
+    """Read `job` until it has ended (background mode). Raises OperationalError with its error where it failed."""
+    try:
+        while job.state == "running":
+            _update(job)
+            time.sleep(0.02)
+    except BaseException:
+        job.process.stop()
+        raise
+    if job.state != "done":
+        raise OperationalError(job.error or f"{job.title}: cancelled")
+
+
+def redraw() -> None:
+    """Have the sidebars that show a job drawn again; the 3D view itself is not."""
+    for window in bpy.context.window_manager.windows:
+        for area in window.screen.areas:
+            if area.type in AREAS:
+                for region in area.regions:
+                    if region.type == "UI" or area.type == "PREFERENCES":
+                        region.tag_redraw()
+
+
+def _tick() -> float | None:
+    job = running()
+    if job is None:
+        return None
+    if _update(job):
+        redraw()
+    return INTERVAL if job.state == "running" else None
+
+
+def _update(job: Job) -> bool:
+    """Take in what the job has said; whether there is anything new to show."""
+    messages = job.process.poll()
+    for message in messages:
+        _take(job, message)
+    status = job.process.returncode
+    if status is not None:
+        _end(job, status)
+    return bool(messages) or status is not None
+
+
+def _take(job: Job, message: Message) -> None:
+    if message.type == "progress":
+        job.stage, job.done, job.total, job.text = message.stage, message.done, message.total, message.text
+    elif message.type == "status":
+        job.text, job.stage, job.done, job.total = message.text, "", 0, 0
+    elif message.type == "warning":
+        job.warnings.append(message.text)
+    elif message.type == "error":
+        job.error = message.text
+    elif message.type == "result":
+        job.results.append(message)
+
+
+def _end(job: Job, status: int) -> None:
+    job.details = job.process.log_tail()
+    if status == ExitStatus.CANCELLED or job.process.cancelling:
+        job.state, job.error = "cancelled", ""
+    elif status == ExitStatus.DONE:
+        try:
+            job.finish(job.results)
+            job.state = "done"
+        except MatchcutError as error:
+            job.state, job.error = "failed", str(error)
+    else:
+        job.state = "failed"
+        job.error = job.error or f"the evaluator ended with status {status} and no reason; see Copy Details"
+    refresh_evaluator()
+
+
+@persistent  # type: ignore[untyped-decorator]
+def _scene_gone(*_: Any) -> None:
+    """Another file was opened: the job was about a scene that is no longer there."""
+    global _last  # noqa: PLW0603
+    job = running()
+    if job is not None:
+        job.finish = _drop
+        job.process.cancel()
+    else:
+        _last = None
+    refresh_evaluator()
+
+
+def _drop(messages: list[Message]) -> None:
+    """Takes the results of a job that nobody waits for."""
+
+
+def register() -> None:
+    """Listen for files being opened, and look for the evaluator."""
+    bpy.app.handlers.load_post.append(_scene_gone)
+    refresh_evaluator()
+
+
+def unregister() -> None:
+    """End what runs, and leave neither timer nor handler."""
+    global _last  # noqa: PLW0603
+    if bpy.app.timers.is_registered(_tick):
+        bpy.app.timers.unregister(_tick)
+    bpy.app.handlers.load_post.remove(_scene_gone)
+    stop_all()
+    _last = None

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a results.json to the lines that a panel shows. No bpy: tested on its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ..evaluator.protocol.errors import BadInputError
+from ..evaluator.protocol.files import read_json
+
+RESULTS_FORMAT = "matchcut-results/1"
+Verdict = Literal["good", "bad", "unscored", "plain"]
+DIMENSIONS = ("camera", "static", "dynamic")
+
+
+@dataclass(frozen=True)
+class ResultLine:
+    """One line: its section, a short label, the text beside it, and how it stands."""
+
+    section: str
+    label: str
+    text: str
+    verdict: Verdict = "plain"
+
+
+def read_result_lines(path: Path) -> list[ResultLine]:
+    """The lines for the results.json at `path`. Raises BadInputError where it is missing or not of this version."""
+    try:
+        return result_lines(read_json(path, RESULTS_FORMAT))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise BadInputError(f"{path}: not what this version of Matchcut writes ({error!r}); score again") from error
+
+
+def result_lines(results: dict[str, Any]) -> list[ResultLine]:
+    """Timeline, cuts, SGC and checklist of parsed results, each score beside its coverage or its reason."""
+    return [
+        *_timeline(results["timeline"]),
+        *_cuts(results["shots"]),
+        *_sgc(results["sgc"]),
+        *_checklist(results["checklist"]),
+    ]
+
+
+def _timeline(check: dict[str, Any]) -> list[ResultLine]:
+    lines = []
+    for comparison in check["comparisons"]:
+        agrees = comparison["agrees"]
+        text = comparison["reconstruction"]
+        if not agrees:
+            text += f", reference {comparison['reference']}"
+        lines.append(ResultLine("Timeline", comparison["name"].capitalize(), text, "good" if agrees else "bad"))
+    if check.get("offset_frames"):
+        lines.append(ResultLine("Timeline", "Offset", f"{check['offset_frames']:+d} frames by content", "bad"))
+    for name, label in (("frozen", "Frozen"), ("black", "Black")):
+        stretches = check.get(name) or []
+        if stretches:
+            text = ", ".join(f"{first}–{last}" for first, last in stretches[:4])
+            more = f" and {len(stretches) - 4} more" if len(stretches) > 4 else ""
+            lines.append(ResultLine("Timeline", label, f"frames {text}{more}", "bad"))
+    return lines
+
+
+def _cuts(check: dict[str, Any]) -> list[ResultLine]:
+    matches = check["matches"]
+    if not matches:
+        return [ResultLine("Cuts", "Cuts", "none in either video", "good")]
+    found = sum(match["verdict"] == "found" for match in matches)
+    expected = len(check["reference_cuts"])
+    lines = [ResultLine("Cuts", "Found", f"{found} of {expected}", "good" if found == len(matches) else "bad")]
+    others = [match for match in matches if match["verdict"] != "found"]
+    return lines + [ResultLine("Cuts", match["verdict"].capitalize(), _cut_text(match), "bad") for match in others]
+
+
+def _cut_text(match: dict[str, Any]) -> str:
+    reference, reconstruction = match["reference"], match["reconstruction"]
+    if reference is None:
+        return f"frame {reconstruction}"
+    if reconstruction is None:
+        return f"frame {reference} of the reference"
+    return f"frame {reconstruction} instead of {reference}"
+
+
+def _sgc(sgc: dict[str, Any]) -> list[ResultLine]:
+    if sgc.get("unscored"):
+        return [ResultLine("SGC", "Score", sgc["reason"], "unscored")]
+    pairs = ResultLine("SGC", "Pairs", f"{sgc['pairs_scored']} of {sgc['pairs_expected']} scored")
+    if sgc["score"] is None:
+        return [ResultLine("SGC", "Score", sgc["reason"] or "unscored", "unscored"), pairs]
+    return [ResultLine("SGC", "Score", f"{sgc['score']:.3g} (lower is better)"), pairs]
+
+
+def _checklist(checklist: dict[str, Any]) -> list[ResultLine]:
+    if checklist.get("unscored"):
+        return [ResultLine("Checklist", "Overall", checklist["reason"], "unscored")]
+    if checklist["state"] == "not_judged":
+        return [ResultLine("Checklist", "Overall", checklist["reason"] or "not judged", "unscored")]
+    scores = [("Overall", checklist["overall"])]
+    scores += [
+        (name.capitalize(), checklist["dimensions"][name]) for name in DIMENSIONS if name in checklist["dimensions"]
+    ]
+    lines = [_score("Checklist", label, score) for label, score in scores]
+    if checklist["state"] == "partly_judged":
+        lines.append(ResultLine("Checklist", "Partial", checklist["reason"] or "not every clip was judged", "unscored"))
+    return lines
+
+
+def _score(section: str, label: str, score: dict[str, Any]) -> ResultLine:
+    if score["value"] is None:
+        return ResultLine(section, label, score.get("reason") or "unscored", "unscored")
+    coverage = f"{score['checks_scored']} of {score['checks_expected']} checks"
+    return ResultLine(section, label, f"{score['value']:.1f} ({coverage})")

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the buttons do, as plain functions over a scene: read the reference, render, score, install the evaluator."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import bpy
+from bpy.app.handlers import persistent
+
+from ..evaluator.protocol.errors import BadInputError, OperationalError
+from ..evaluator.protocol.messages import Message
+from . import jobs, preferences
+from .evaluator_process import PACKAGE_ROOT
+from .results import ResultLine, read_result_lines
+
+RESULT_OF = {"render": "reconstruction.mp4", "score": "results.json"}
+
+# Undo restores scenes as they were before a job's results came in. What was learnt is kept here and put back.
+_videos: dict[str, dict[str, Any]] = {}
+_scores: dict[int, tuple[str, list[ResultLine]]] = {}
+
+
+def absolute(path: str) -> Path:
+    """A path of a property as an absolute one; `//` is the .blend file's folder."""
+    return Path(bpy.path.abspath(path)).absolute()
+
+
+def reference_picked(scene: Any) -> None:
+    """Read the file just picked, unless that is impossible now: the panel then offers Read Reference."""
+    reference = scene.matchcut.reference
+    if reference.path and not bpy.app.background and jobs.running() is None and not jobs.evaluator().problem:
+        try:
+            read_reference(scene)
+        except BadInputError:
+            pass  # the same error comes with its text when Read Reference is pressed
+
+
+def read_reference(scene: Any) -> jobs.Job:
+    """Start reading the reference's size, rate and frames. Raises BadInputError where no file is picked."""
+    path = scene.matchcut.reference.path
+    uid = scene.session_uid
+
+    def finish(messages: list[Message]) -> None:
+        info = next((message.data for message in messages if message.data), None)
+        if info is None:
+            raise OperationalError("the evaluator told nothing of the reference; see Copy Details")
+        _videos[path] = info
+        for found in _scenes(uid):
+            _store_video(found.matchcut.reference, path)
+        job.warnings.clear()  # they stand beside the reference
+
+    job = jobs.start("Reading the reference", ["probe", str(_reference(scene))], finish)
+    return job
+
+
+def render(scene: Any) -> jobs.Job:
+    """Start rendering a saved copy of the scene on the reference's timeline into a new folder."""
+    reference = _reference(scene)
+    _need_camera(scene)
+    folder = _new_folder(scene, "render")
+    uid = scene.session_uid
+    arguments = ["render", "--reference", str(reference), "--scene", str(save_copy(folder)), "--out", str(folder)]
+
+    def finish(messages: list[Message]) -> None:
+        video = next((message.path for message in reversed(messages) if message.path.endswith(".mp4")), "")
+        if not video:
+            raise OperationalError("the render ended without a video; see Copy Details")
+        for found in _scenes(uid):
+            found.matchcut.last_render = video
+
+    return jobs.start("Rendering", [*arguments, *_samples(scene)], finish)
+
+
+def score(scene: Any) -> jobs.Job:
+    """Start rendering a saved copy of the scene and scoring it against the reference into a new folder."""
+    state = scene.matchcut
+    reference = _reference(scene)
+    _need_camera(scene)
+    options = ["--setting", state.setting, *_samples(scene)]
+    if state.checklist:
+        options += ["--checklist", str(_existing(state.checklist, "checklist"))]
+    judge = judge_of(scene) if state.checklist else ""
+    if judge:
+        if not bpy.app.online_access and not is_loopback(judge):
+            raise BadInputError(
+                "the judge is on another machine and online access is off; allow it in Preferences > System > Network"
+            )
+        options += ["--judge", judge]
+    folder = _new_folder(scene, "score")
+    uid = scene.session_uid
+    arguments = ["score", "--reference", str(reference), "--scene", str(save_copy(folder)), "--out", str(folder)]
+
+    def finish(messages: list[Message]) -> None:
+        _scores[uid] = (str(folder), read_result_lines(folder / "results.json"))
+        for found in _scenes(uid):
+            _store_score(found)
+
+    return jobs.start("Scoring", [*arguments, *options], finish)
+
+
+def install_evaluator() -> jobs.Job:
+    """Start making the evaluator's environment with Blender's own Python, below the extension's user folder."""
+    if not bpy.app.online_access:
+        raise BadInputError("online access is off; allow it in Preferences > System > Network, then install again")
+    folder = preferences.evaluator_folder(create=True)
+    if folder is None:
+        raise BadInputError("Matchcut is not installed as an extension here; run ./run setup in the checkout")
+    prefix = [sys.executable, str(PACKAGE_ROOT / "__main__.py")]
+    arguments = ["setup", "--evaluator", "--into", str(folder), "--python", sys.executable]
+    return jobs.start("Installing the evaluator", arguments, lambda messages: None, prefix=prefix)
+
+
+def save_copy(folder: Path) -> Path:
+    """Save the open file as `folder/scene.blend`, the artist's own untouched, with relative paths that still hold."""
+    path = folder / "scene.blend"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True, relative_remap=True, compress=True)
+    except (OSError, RuntimeError) as error:
+        raise OperationalError(f"{path}: the scene could not be saved ({' '.join(str(error).split())})") from error
+    return path
+
+
+def judge_of(scene: Any) -> str:
+    """The judge of the scene, else the one of the preferences; empty for none."""
+    stored = preferences.get()
+    return str(scene.matchcut.judge or (stored.judge if stored is not None else ""))
+
+
+def is_loopback(judge: str) -> bool:
+    """Whether a judge such as `local:http://127.0.0.1:8000/v1#MODEL` is on this machine."""
+    host = urlsplit(judge.partition(":")[2]).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def report_path(scene: Any) -> Path | None:
+    """Where the last score's report lies; None where there is no score."""
+    folder = scene.matchcut.results.folder
+    return absolute(folder) / "report.html" if folder else None
+
+
+def _reference(scene: Any) -> Path:
+    if not scene.matchcut.reference.path:
+        raise BadInputError("no reference is picked; choose the video to rebuild in the Reference panel")
+    return _existing(scene.matchcut.reference.path, "reference")
+
+
+def _existing(stored: str, what: str) -> Path:
+    path = absolute(stored)
+    if not path.exists():
+        raise BadInputError(f"{path}: the {what} is not there; pick it again")
+    return path
+
+
+def _need_camera(scene: Any) -> None:
+    if scene.camera is None:
+        raise BadInputError(f"scene {scene.name}: there is no camera; add one and make it active (Ctrl Numpad 0)")
+
+
+def _samples(scene: Any) -> list[str]:
+    state = scene.matchcut
+    return ["--samples", str(state.samples)] if state.use_samples else []
+
+
+def _new_folder(scene: Any, kind: str) -> Path:
+    """The first of `render-001`, `render-002` … without a result: none is overwritten."""
+    if scene.matchcut.output:
+        base = absolute(scene.matchcut.output)
+    elif bpy.data.filepath:
+        base = Path(bpy.data.filepath).parent / "matchcut"
+    else:
+        base = Path(bpy.app.tempdir or tempfile.gettempdir()) / "matchcut"
+    number = 1
+    while (base / f"{kind}-{number:03d}" / RESULT_OF[kind]).exists():
+        number += 1
+    return base / f"{kind}-{number:03d}"
+
+
+def _scenes(uid: int) -> Iterable[Any]:
+    """The scene with this session id, whatever it is called now; nothing where it was deleted."""
+    return [scene for scene in bpy.data.scenes if scene.session_uid == uid]
+
+
+def _store_video(reference: Any, path: str) -> None:
+    info = _videos[path]
+    timeline = info["timeline"]
+    reference.read_path = path
+    reference.width, reference.height = timeline["width"], timeline["height"]
+    reference.rate, reference.frames = timeline["rate"], timeline["frames"]
+    reference.warnings.clear()
+    for text in info.get("warnings", []):
+        reference.warnings.add().text = text
+
+
+def _store_score(scene: Any) -> None:
+    results = scene.matchcut.results
+    results.folder, lines = _scores[scene.session_uid]
+    results.lines.clear()
+    for line in lines:
+        item = results.lines.add()
+        item.section, item.label, item.text, item.verdict = line.section, line.label, line.text, line.verdict
+
+
+@persistent  # type: ignore[untyped-decorator]
+def _undone(*_: Any) -> None:
+    for scene in bpy.data.scenes:
+        reference = scene.matchcut.reference
+        if not reference.known and reference.path in _videos:
+            _store_video(reference, reference.path)
+        if scene.session_uid in _scores and scene.matchcut.results.folder != _scores[scene.session_uid][0]:
+            _store_score(scene)
+
+
+@persistent  # type: ignore[untyped-decorator]
+def _loaded(*_: Any) -> None:
+    _videos.clear()
+    _scores.clear()
+
+
+HANDLERS = (("undo_post", _undone), ("redo_post", _undone), ("load_post", _loaded))
+
+
+def register() -> None:
+    """Keep results through undo."""
+    for name, handler in HANDLERS:
+        getattr(bpy.app.handlers, name).append(handler)
+
+
+def unregister() -> None:
+    """Take the handlers off again."""
+    for name, handler in reversed(HANDLERS):
+        getattr(bpy.app.handlers, name).remove(handler)
+    _loaded()

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A Blender with a window: how it is opened, a clean profile with the zip installed, and a run of one scenario.
+
+`$BLENDER_WINDOW` is a command line that opens a window, for example `env BLENDER_GUI=1 path/to/blender`. Without it
+`xvfb-run` on PATH puts `$BLENDER` on a virtual screen.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from matchcut.evaluator.protocol.errors import BadInputError
+from matchcut.evaluator.protocol.messages import SilentReporter
+from matchcut.evaluator.render.blender import child_environment, find_blender
+
+GUI = Path(__file__).resolve().parent
+SCREEN = "-screen 0 1600x900x24 +extension GLX"
+GEOMETRY = ["--window-geometry", "0", "0", "1600", "900"]
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The Blender program that the profile is made with."""
+    try:
+        blender = find_blender()
+    except BadInputError as error:
+        pytest.skip(str(error))
+    if blender.kind != "program":
+        pytest.skip("a window needs the Blender program; set $BLENDER to one")
+    return blender.path
+
+
+@pytest.fixture(scope="session")
+def window_command(program):
+    """Command line that opens a window on a screen of its own."""
+    if os.environ.get("BLENDER_WINDOW"):
+        return shlex.split(os.environ["BLENDER_WINDOW"])
+    if shutil.which("xvfb-run") is None or shutil.which("import") is None:
+        pytest.skip("no virtual screen: set $BLENDER_WINDOW, or install xvfb and imagemagick")
+    return ["xvfb-run", "-a", "-s", SCREEN, program, "--gpu-backend", "opengl", *GEOMETRY]
+
+
+@pytest.fixture(scope="session")
+def profile(root, program, tmp_path_factory):
+    """Environment of a clean profile in which the built zip is installed and enabled."""
+    from matchcut.evaluator.cli.extension import build
+
+    package = build(root, tmp_path_factory.mktemp("dist"), blender=program)
+    environment = {
+        **child_environment(),
+        "BLENDER_USER_RESOURCES": str(tmp_path_factory.mktemp("profile")),
+        "MATCHCUT_PYTHON": sys.executable,
+    }
+    install = ["--command", "extension", "install-file", "-r", "user_default", "--enable", str(package)]
+    no_splash = "import bpy; bpy.context.preferences.view.show_splash = False; bpy.ops.wm.save_userpref()"
+    for arguments in (install, ["-b", "--python-exit-code", "1", "--python-expr", no_splash]):
+        subprocess.run([program, *arguments], env=environment, capture_output=True, timeout=300, check=True)
+    return environment
+
+
+@pytest.fixture(scope="session")
+def reference(tmp_path_factory):
+    """A tiny reference: 24 frames of 96×54 at 24000/1001, a bright square that moves."""
+    np = pytest.importorskip("numpy")
+    pytest.importorskip("av")
+    from matchcut.evaluator.media.encode import encode
+
+    frames = np.zeros((24, 54, 96, 3), np.uint8)
+    frames[:] = np.linspace(30, 120, 96, dtype=np.uint8)[:, None]
+    for index, frame in enumerate(frames):
+        frame[15:35, 5 + 2 * index : 25 + 2 * index] = (250, 200, 40)
+    path = tmp_path_factory.mktemp("reference") / "reference.mp4"
+    encode(frames, Fraction(24000, 1001), path, reporter=SilentReporter(), total=len(frames))
+    return path
+
+
+@pytest.fixture
+def run_scenario(window_command, profile, reference, artifacts):
+    """Run `scenarios/NAME.py` in a window; returns its facts, with its pictures in tests/artifacts/gui-NAME."""
+
+    def run(name, seconds=600, **variables):
+        out = artifacts / f"gui-{name}"
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        environment = {**profile, "MATCHCUT_TEST_REFERENCE": str(reference), **variables}
+        command = [*window_command, "--enable-event-simulate", "--python", str(GUI / "drive.py"), "--"]
+        with (out / "blender.log").open("w") as log:
+            subprocess.run(
+                [*command, str(GUI / "scenarios" / f"{name}.py"), str(out)],
+                env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=seconds, check=False,
+            )  # fmt: skip
+        log = (out / "blender.log").read_text()
+        assert (out / "facts.json").is_file(), f"the window ended early:\n{log[-2000:]}"
+        facts = json.loads((out / "facts.json").read_text())
+        assert "error" not in facts, facts["error"]
+        assert "Traceback" not in log, log[-4000:]
+        return facts, out
+
+    return run
