@@ -8,13 +8,13 @@ checkout runs it by `./run`. Importing it needs neither Blender nor any other pa
 
 def register() -> None:
     """Register the extension with Blender."""
-    from .addon import registration
+    from .addon.registration import register as register_all
 
-    registration.register()
+    register_all()
 
 
 def unregister() -> None:
     """Remove from Blender all that `register` added."""
-    from .addon import registration
+    from .addon.registration import unregister as unregister_all
 
-    registration.unregister()
+    unregister_all()

@@ -6,18 +6,25 @@ from typing import Any
 import bpy
 
 from . import jobs, operators, panels, preferences, properties, tasks
+from .bridge import panel as bridge_panel
 
-CLASSES = (*preferences.CLASSES, *properties.CLASSES, *operators.CLASSES, *panels.CLASSES)
-MODULES = (properties, tasks, jobs)
+CLASSES = (
+    *preferences.CLASSES,
+    *properties.CLASSES,
+    *operators.CLASSES,
+    *panels.CLASSES,
+    *bridge_panel.CLASSES,
+)
+MODULES = (properties, tasks, jobs, bridge_panel)
 """Those with a register and an unregister of their own."""
 
 _command: Any = None
 
 
 def _run_command(arguments: list[str]) -> int:
-    from . import cli
+    from .cli import main
 
-    return cli.main(arguments)
+    return main(arguments)
 
 
 def register() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..checklist.records import DIMENSIONS, SETTINGS
-from ..pipeline.results import Results, Unscored
+from ..results import Results, Unscored
 from ..pipeline.score import ScoreRequest, score
 from ..protocol.errors import ExitStatus
 from ..protocol.messages import Reporter

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import av
 import numpy as np
@@ -27,6 +27,8 @@ from numpy.typing import NDArray
 from ..protocol.errors import BadInputError
 
 _UNSPECIFIED_MATRIX = 2  # AVCOL_SPC_UNSPECIFIED
+# PyAV 19 always replaces what is no UTF-8 in a file's metadata, and dropped the option
+_TOLERANT: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
 _WIDEST_PIXEL = 10  # a pixel aspect beyond 10:1 is a damaged header, not a lens
 
 
@@ -104,12 +106,12 @@ class Source:
     @property
     def time_base(self) -> Fraction:
         """Seconds per tick of a timestamp."""
-        return self.stream.time_base or Fraction(1, 1000)
+        return _fraction(self.stream.time_base) or Fraction(1, 1000)
 
     @property
     def declared_rate(self) -> Fraction | None:
         """The container's average rate; None where it names none or one that no video has."""
-        rate = self.stream.average_rate
+        rate = _fraction(self.stream.average_rate)
         return rate if rate is not None and 0 < rate <= 1000 else None
 
     def decoded(self) -> Iterator[tuple[int, VideoFrame]]:
@@ -162,11 +164,16 @@ class Source:
 
     def geometry(self, frame: VideoFrame) -> Geometry:
         """How this frame is to be shown."""
-        aspect = self.stream.sample_aspect_ratio or Fraction(1)
+        aspect = _fraction(self.stream.sample_aspect_ratio) or Fraction(1)
         if not Fraction(1, _WIDEST_PIXEL) <= aspect <= _WIDEST_PIXEL:
             aspect = Fraction(1)
         rotation, mirrored = _orientation(frame)
         return Geometry(frame.width, frame.height, aspect, rotation, mirrored)
+
+
+def _fraction(value: Fraction | None) -> Fraction | None:
+    # PyAV 19 has a rational type of its own
+    return None if value is None or value.denominator == 0 else Fraction(value.numerator, value.denominator)
 
 
 def to_rgb(frame: VideoFrame, geometry: Geometry, size: tuple[int, int] | None = None) -> NDArray[np.uint8]:
@@ -214,7 +221,7 @@ def _open(path: Path) -> InputContainer:
         raise BadInputError(f"{path}: the file is empty; give a video file")
     try:
         # an absolute path is never taken for a protocol, and a playlist cannot make us read anything but files
-        return av.open(str(path.absolute()), metadata_errors="replace", options={"protocol_whitelist": "file"})
+        return av.open(str(path.absolute()), options={"protocol_whitelist": "file"}, **_TOLERANT)
     except PermissionError as error:
         raise BadInputError(f"{path}: may not be read; change its permissions") from error
     except (av.FFmpegError, OSError) as error:
@@ -238,11 +245,12 @@ def _best_stream(container: InputContainer, path: Path) -> VideoStream:
 
 def _orientation(frame: VideoFrame) -> tuple[int, bool]:
     """(clockwise turn in degrees, mirrored before the turn) of the frame's display matrix."""
-    data = frame.side_data.get(SideDataType.DISPLAYMATRIX)
-    if data is None:
+    try:
+        matrix = frame.side_data[SideDataType.DISPLAYMATRIX]
+    except KeyError:
         return 0, False
     # x' = a x + c y, y' = b x + d y with y down; 3x3 of int32, row by row (libavutil/display.h)
-    a, b, _, c, d = np.frombuffer(bytes(data), np.int32)[:5].astype(float)
+    a, b, _, c, d = np.frombuffer(bytes(matrix), np.int32)[:5].astype(float)
     mirrored = a * d - b * c < 0
     if mirrored:
         a, b = -a, -b

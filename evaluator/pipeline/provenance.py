@@ -11,7 +11,7 @@ import av
 
 from ..protocol.render_job import RenderStatus
 from ..protocol.version import VERSION
-from .results import Provenance
+from ..results import Provenance
 
 PACKAGES: Final = (
     "av", "numpy", "opencv-python-headless", "openai", "pillow", "pydantic", "scenedetect-headless", "scipy",

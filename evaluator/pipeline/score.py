@@ -37,7 +37,7 @@ from ..shots.detect import detect_cuts
 from .playback import place_video
 from .provenance import provenance
 from .request import OUTPUTS, Plan, ScoreRequest, check_job_timeline, check_request
-from .results import Results, Unscored
+from ..results import Results, Unscored
 
 __all__ = ["NO_CHECKLIST", "NO_JUDGE", "NO_SCENE", "ScoreRequest", "score"]
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from ..checklist.records import DIMENSIONS
-from ..pipeline.results import Results
+from ..results import Results
 from ..protocol.timeline import nearest_frame
 from ..sgc.records import COMPONENTS, Component, SgcResult
 from .checks import CheckRow

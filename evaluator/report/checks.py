@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..checklist.records import DIMENSIONS, Category, Clip, Dimension, Setting
 from ..judge.records import Rating
-from ..pipeline.results import Results
+from ..results import Results
 from .text import RATING_LABELS
 
 DIMENSION_OF: dict[Category, Dimension] = {

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from ..checklist.records import DIMENSIONS
 from ..media.records import VideoInfo
-from ..pipeline.results import Results
+from ..results import Results
 from ..protocol.files import write_text
 from ..protocol.timeline import Timeline
 from ..scoring.records import ChecklistScore

@@ -16,7 +16,7 @@ from matchcut.evaluator.judge.records import (
     OperationalFailure,
 )
 from matchcut.evaluator.media.records import Comparison, TimelineCheck, VideoInfo
-from matchcut.evaluator.pipeline.results import Provenance, Results
+from matchcut.evaluator.results import Provenance, Results
 from matchcut.evaluator.protocol.timeline import Timeline
 from matchcut.evaluator.scoring.records import ChecklistScore, Score
 from matchcut.evaluator.sgc.records import COMPONENTS, PairResult, SgcResult

@@ -14,6 +14,7 @@ ORDER = [
     "cli",
     "pipeline",
     "report",
+    "results",
     "judge",
     "sgc",
     "render",

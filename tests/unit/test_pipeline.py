@@ -9,7 +9,7 @@ import report_samples as samples
 import sgc_scenes as scenes
 from judge_stub import JudgeStub, error
 from matchcut.evaluator.judge.records import OperationalFailure
-from matchcut.evaluator.pipeline.results import Results, Unscored
+from matchcut.evaluator.results import Results, Unscored
 from matchcut.evaluator.pipeline.score import NO_CHECKLIST, NO_JUDGE, NO_SCENE, ScoreRequest, score
 from matchcut.evaluator.protocol.errors import BadInputError
 from matchcut.evaluator.protocol.messages import SilentReporter

@@ -68,7 +68,9 @@ def test_requests_that_make_no_sense(scene, tmp_path, options, text):
     assert not (tmp_path / "job").exists()
 
 
-@pytest.mark.parametrize(("content", "text"), [(None, "no such file"), (b"", "not a .blend"), (b"PK\3\4zip", "not a .blend")])
+@pytest.mark.parametrize(
+    ("content", "text"), [(None, "no such file"), (b"", "not a .blend"), (b"PK\3\4zip", "not a .blend")]
+)
 def test_scenes_that_are_none(tmp_path, content, text):
     path = tmp_path / "x.blend"
     if content is not None:
@@ -148,7 +150,9 @@ def test_how_a_child_ends_is_told_in_one_line(scene, tmp_path, do, kind, text):
 @needs_scripts
 def test_a_missing_picture_is_found_although_the_child_says_done(scene, tmp_path):
     with pytest.raises((BadInputError, OperationalError), match=r"000002\.png"):
-        render(scene, tmp_path / "job", stand_in(tmp_path, "picture(0); picture(1); status(state='done', done=3, total=3)"))
+        render(
+            scene, tmp_path / "job", stand_in(tmp_path, "picture(0); picture(1); status(state='done', done=3, total=3)")
+        )
     assert not (tmp_path / "job" / "reconstruction.mp4").exists()
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 import report_samples as samples
 from matchcut.evaluator.media.records import TimelineCheck
-from matchcut.evaluator.pipeline.results import Unscored
+from matchcut.evaluator.results import Unscored
 from matchcut.evaluator.report.axis import Axis, _paths, _runs
 from matchcut.evaluator.report.checks import check_rows
 from matchcut.evaluator.report.html import write_report

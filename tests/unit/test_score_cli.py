@@ -8,7 +8,7 @@ import sys
 import pytest
 import report_samples as samples
 from matchcut.evaluator.cli.score import summary, summary_lines
-from matchcut.evaluator.pipeline.results import Results, Unscored
+from matchcut.evaluator.results import Results, Unscored
 from matchcut.evaluator.protocol.messages import parse_message
 from matchcut.evaluator.scoring.aggregate import score_checklist
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from ..checklist.records import Clip, Setting
-from ..judge.records import Judgment, OperationalFailure
-from ..media.records import TimelineCheck, VideoInfo
-from ..records import Record
-from ..scoring.records import ChecklistScore
-from ..sgc.records import SgcResult
-from ..shots.records import ShotCheck
+from .checklist.records import Clip, Setting
+from .judge.records import Judgment, OperationalFailure
+from .media.records import TimelineCheck, VideoInfo
+from .records import Record
+from .scoring.records import ChecklistScore
+from .sgc.records import SgcResult
+from .shots.records import ShotCheck
 
 RESULTS_FORMAT: Final = "matchcut-results/1"
 
