@@ -85,6 +85,7 @@ class Source:
     container: InputContainer = field(init=False)
     stream: VideoStream = field(init=False)
     damage: Damage = field(init=False, default_factory=Damage)
+    _turn: tuple[int, bool] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.container = _open(self.path)
@@ -163,11 +164,14 @@ class Source:
         self.damage.reason = self.damage.reason or reason
 
     def geometry(self, frame: VideoFrame) -> Geometry:
-        """How this frame is to be shown."""
+        """How this frame is to be shown. The turn is the stream's, read from the first frame that is asked about."""
         aspect = _fraction(self.stream.sample_aspect_ratio) or Fraction(1)
         if not Fraction(1, _WIDEST_PIXEL) <= aspect <= _WIDEST_PIXEL:
             aspect = Fraction(1)
-        rotation, mirrored = _orientation(frame)
+        if self._turn is None:
+            # once: looking at a frame's side data puts it into a reference cycle that only the collector frees
+            self._turn = _orientation(frame)
+        rotation, mirrored = self._turn
         return Geometry(frame.width, frame.height, aspect, rotation, mirrored)
 
 
@@ -221,7 +225,8 @@ def _open(path: Path) -> InputContainer:
         raise BadInputError(f"{path}: the file is empty; give a video file")
     try:
         # an absolute path is never taken for a protocol, and a playlist cannot make us read anything but files
-        return av.open(str(path.absolute()), options={"protocol_whitelist": "file"}, **_TOLERANT)
+        container: InputContainer = av.open(str(path.absolute()), options={"protocol_whitelist": "file"}, **_TOLERANT)
+        return container
     except PermissionError as error:
         raise BadInputError(f"{path}: may not be read; change its permissions") from error
     except (av.FFmpegError, OSError) as error:
@@ -245,9 +250,9 @@ def _best_stream(container: InputContainer, path: Path) -> VideoStream:
 
 def _orientation(frame: VideoFrame) -> tuple[int, bool]:
     """(clockwise turn in degrees, mirrored before the turn) of the frame's display matrix."""
-    try:
-        matrix = frame.side_data[SideDataType.DISPLAYMATRIX]
-    except KeyError:
+    side_data: Any = frame.side_data  # PyAV 18 and 19 type it differently
+    matrix = side_data.get(SideDataType.DISPLAYMATRIX)
+    if matrix is None:
         return 0, False
     # x' = a x + c y, y' = b x + d y with y down; 3x3 of int32, row by row (libavutil/display.h)
     a, b, _, c, d = np.frombuffer(bytes(matrix), np.int32)[:5].astype(float)

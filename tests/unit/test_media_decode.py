@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Decoded frames: upright, in the right colours, and the same whether sought or streamed."""
 
+import gc
 import tracemalloc
 from fractions import Fraction
 
@@ -205,6 +206,19 @@ def test_a_changed_file_is_read_anew(tmp_path):
     write_video(path, pictures(9, seed=2))
     assert probe(path).timeline.frames == 9
     assert frames(path, [8])[0].index == 8
+
+
+def test_decoded_frames_are_freed_without_the_garbage_collector(tmp_path):
+    path = write_video(tmp_path / "clip.mp4", pictures(60), rotation=90)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in stream(path):
+            pass
+        held = sum(type(thing).__name__ == "VideoFrame" for thing in gc.get_objects())
+    finally:
+        gc.enable()
+    assert held <= 4
 
 
 def test_streaming_holds_a_few_pictures_only(tmp_path):

@@ -113,8 +113,8 @@ def test_pictures_become_a_verified_video(scene, tmp_path):
 
 @needs_scripts
 def test_a_killed_run_leaves_no_video_of_the_run_before(scene, tmp_path):
-    done = stand_in(tmp_path, "[picture(frame) for frame in range(3)]; status(state='done', done=3, total=3)")
-    video = render(scene, tmp_path / "job", done).video
+    works = "[picture(frame) for frame in range(3)]; status(state='done', done=3, total=3)"
+    video = render(scene, tmp_path / "job", stand_in(tmp_path, works)).video
     with pytest.raises(OperationalError, match="signal 9"):
         render(scene, tmp_path / "job", stand_in(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"))
     assert not video.exists()
@@ -122,7 +122,7 @@ def test_a_killed_run_leaves_no_video_of_the_run_before(scene, tmp_path):
     with pytest.raises(OperationalError):
         render(scene, tmp_path / "job", stand_in(tmp_path, "sys.exit(1)"), samples=7)
     assert not (tmp_path / "job" / "frames").exists(), "another job does not"
-    render(scene, tmp_path / "job", done)
+    render(scene, tmp_path / "job", stand_in(tmp_path, works))
     scene.write_bytes(b"BLENDER17-01v0502 changed")
     with pytest.raises(OperationalError):
         render(scene, tmp_path / "job", stand_in(tmp_path, "sys.exit(1)"))
