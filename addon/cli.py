@@ -14,6 +14,7 @@ from types import FrameType
 import bpy
 
 from ..evaluator.protocol.errors import BadInputError, CancelledByUserError, ExitStatus, MatchcutError
+from .scene_copy import save_copy
 
 USAGE = """usage: COMMAND ARGS
   render-job JOB_FOLDER         render a job, as `matchcut render` starts it
@@ -123,18 +124,10 @@ def _value_of(arguments: list[str], name: str) -> str:
 
 
 def _save_copy(out: str) -> Path:
-    """Save what is open now as `OUT/scene.blend`; the artist's own file stays as it is."""
     copy = Path(out).resolve() / "scene.blend"
     if Path(bpy.data.filepath or ".").resolve() == copy:
         raise BadInputError(f"{copy} is the opened scene itself; give another --out, or name it with --scene")
-    temporary = copy.with_name(".partial-scene.blend")
-    try:
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        bpy.ops.wm.save_as_mainfile(filepath=str(temporary), copy=True, relative_remap=True)
-        temporary.replace(copy)
-    except (OSError, RuntimeError) as error:
-        raise BadInputError(f"{copy}: cannot be written ({' '.join(str(error).split())})") from error
-    return copy
+    return save_copy(copy)
 
 
 def _on_terminate(signum: int, frame: FrameType | None) -> None:

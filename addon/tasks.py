@@ -19,6 +19,7 @@ from ..evaluator.protocol.messages import Message
 from . import jobs, preferences
 from .evaluator_process import PACKAGE_ROOT
 from .results import ResultLine, read_result_lines
+from .scene_copy import save_copy
 
 RESULT_OF = {"render": "reconstruction.mp4", "score": "results.json"}
 
@@ -66,7 +67,15 @@ def render(scene: Any) -> jobs.Job:
     _need_camera(scene)
     folder = _new_folder(scene, "render")
     uid = scene.session_uid
-    arguments = ["render", "--reference", str(reference), "--scene", str(save_copy(folder)), "--out", str(folder)]
+    arguments = [
+        "render",
+        "--reference",
+        str(reference),
+        "--scene",
+        str(save_copy(folder / "scene.blend")),
+        "--out",
+        str(folder),
+    ]
 
     def finish(messages: list[Message]) -> None:
         video = next((message.path for message in reversed(messages) if message.path.endswith(".mp4")), "")
@@ -95,7 +104,15 @@ def score(scene: Any) -> jobs.Job:
         options += ["--judge", judge]
     folder = _new_folder(scene, "score")
     uid = scene.session_uid
-    arguments = ["score", "--reference", str(reference), "--scene", str(save_copy(folder)), "--out", str(folder)]
+    arguments = [
+        "score",
+        "--reference",
+        str(reference),
+        "--scene",
+        str(save_copy(folder / "scene.blend")),
+        "--out",
+        str(folder),
+    ]
 
     def finish(messages: list[Message]) -> None:
         _scores[uid] = (str(folder), read_result_lines(folder / "results.json"))
@@ -115,17 +132,6 @@ def install_evaluator() -> jobs.Job:
     prefix = [sys.executable, str(PACKAGE_ROOT / "__main__.py")]
     arguments = ["setup", "--evaluator", "--into", str(folder), "--python", sys.executable]
     return jobs.start("Installing the evaluator", arguments, lambda messages: None, prefix=prefix)
-
-
-def save_copy(folder: Path) -> Path:
-    """Save the open file as `folder/scene.blend`, the artist's own untouched, with relative paths that still hold."""
-    path = folder / "scene.blend"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True, relative_remap=True, compress=True)
-    except (OSError, RuntimeError) as error:
-        raise OperationalError(f"{path}: the scene could not be saved ({' '.join(str(error).split())})") from error
-    return path
 
 
 def judge_of(scene: Any) -> str:

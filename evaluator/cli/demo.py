@@ -18,12 +18,12 @@ from typing import Any
 
 from ...assets_ui.samples import VARIANTS, Sample, find_sample
 from ..checklist.records import SETTINGS
+from ..environment.blender import Blender, child_environment, find_blender
 from ..judge.providers import open_provider
 from ..pipeline.score import ScoreRequest, score
 from ..protocol.errors import BadInputError, ExitStatus, OperationalError
 from ..protocol.files import atomic_path, content_key, sha256_of, write_text
 from ..protocol.messages import Reporter
-from ..render.blender import Blender, child_environment, find_blender
 from ..render.job import RenderOutcome, render_scene
 from .score import summary, summary_lines
 
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     sample, out = find_sample(SAMPLE), args.out
     if args.judge is not None:
         open_provider(args.judge)  # a judge that cannot be asked is told before the minutes of rendering
-    blender = find_blender()
+    blender = find_blender(reporter.status)
     _make_folder(out)
     reference, reconstruction = (_render(sample, variant, args, blender, reporter) for variant in VARIANTS)
     assert reference.video is not None

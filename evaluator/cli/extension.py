@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from ..environment.blender import child_environment, find_blender
+from ..environment.create import PACKAGE_ROOT
 from ..protocol.errors import BadInputError, ExitStatus, OperationalError
 from ..protocol.files import atomic_path
 from ..protocol.messages import Reporter
-from ..render.blender import PACKAGE_ROOT, child_environment, find_blender
 
 DESCRIPTION = """Build the Blender extension's zip from this checkout.
 

@@ -89,6 +89,8 @@ def main(arguments: list[str]) -> int:
 
 def run_command(module: CommandModule, parsed: argparse.Namespace) -> int:
     """Run a parsed command under a reporter, mapping errors to messages and exit statuses."""
+    # a shell starts background jobs with SIGINT ignored, and a parent cancels with it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _on_terminate)
     if hasattr(signal, "SIGBREAK"):
         signal.signal(signal.SIGBREAK, _on_terminate)

@@ -11,9 +11,9 @@ from types import FrameType
 
 from ...mcp_server.child import Child
 from ...mcp_server.session import Session
+from ..environment.blender import child_environment, find_blender
 from ..protocol.errors import BadInputError, ExitStatus
 from ..protocol.messages import Reporter
-from ..render.blender import child_environment, find_blender
 
 INSTANCE_VARIABLE = "MATCHCUT_INSTANCE"
 

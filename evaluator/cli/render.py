@@ -10,10 +10,10 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from ..environment.blender import find_blender
 from ..media.probe import probe
 from ..protocol.errors import BadInputError, ExitStatus
 from ..protocol.messages import Reporter
-from ..render.blender import find_blender
 from ..render.job import render_scene
 
 DESCRIPTION = """Render a scene on its reference's timeline, in a child Blender; the scene's own file is not changed.
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     if scene is None or (args.scene_option and args.scene):
         raise BadInputError("name one scene: matchcut render SCENE.blend --reference R --out DIR")
     first, last = parse_frames(args.frames)
-    blender = find_blender()
+    blender = find_blender(reporter.status)
     timeline = probe(args.reference).timeline
     outcome = render_scene(
         scene, args.out, timeline, blender=blender, reporter=reporter, first=first, last=last, scale=args.scale,

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ..checklist.records import DIMENSIONS, SETTINGS
-from ..results import Results, Unscored
+from ..environment.blender import find_blender
 from ..pipeline.score import ScoreRequest, score
 from ..protocol.errors import ExitStatus
 from ..protocol.messages import Reporter
-from ..render.blender import find_blender
 from ..report.text import COMPONENT_LABELS, COMPONENT_UNITS, coverage, cuts_text, offset_text, significant, words
+from ..results import Results, Unscored
 from ..scoring.records import ChecklistScore
 from ..sgc.records import COMPONENTS, SgcResult
 from .render import DEVICES
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         engine=args.engine,
         device=args.device,
     )
-    results = score(request, reporter=reporter, blender=find_blender)
+    results = score(request, reporter=reporter, blender=lambda: find_blender(reporter.status))
     if args.messages:
         reporter.result(str(args.out / "results.json"), summary(results) | {"report": str(args.out / "report.html")})
     elif args.json:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from ..environment.create import BPY, EVALUATOR, TEST_TOOLS, add_packages, default_folder, install
@@ -31,12 +32,11 @@ def run(arguments: argparse.Namespace, reporter: Reporter) -> int:
     kinds = [BPY] if arguments.bpy else []
     if arguments.evaluator or not kinds:
         kinds.insert(0, EVALUATOR)
-    for step, kind in enumerate(kinds):
-        reporter.progress("setup", step, len(kinds), kind.name)
+    for kind in kinds:
         folder = arguments.into if kind is EVALUATOR and arguments.into else default_folder(kind)
-        python = install(kind, folder.absolute(), say=reporter.status, python=arguments.python)
+        tell = partial(reporter.progress, f"setup, {kind.name}")
+        python = install(kind, folder.absolute(), say=reporter.status, tell=tell, python=arguments.python)
         if arguments.tests:
-            add_packages(folder, TEST_TOOLS)
+            add_packages(folder, TEST_TOOLS, tell=partial(reporter.progress, "setup, tests"))
         reporter.result(str(python), {"environment": kind.name})
-    reporter.progress("setup", len(kinds), len(kinds))
     return ExitStatus.DONE

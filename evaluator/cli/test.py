@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..environment.blender import child_environment, find_blender
 from ..environment.create import (
     BPY,
     EVALUATOR,
@@ -27,7 +28,6 @@ from ..environment.create import (
 from ..environment.interpreters import BPY_VERSION, find_interpreter
 from ..protocol.errors import BadInputError, ExitStatus, MatchcutError
 from ..protocol.messages import Reporter
-from ..render.blender import child_environment, find_blender
 
 DESCRIPTION = """Run the tests that this machine allows, and say which were skipped and why.
 

@@ -34,6 +34,8 @@ class Kind:
 
 EVALUATOR = Kind("evaluator", LOCKS / "evaluator.lock", OLDEST, NEWEST)
 BPY = Kind("bpy", LOCKS / "bpy.lock", BPY_VERSION, BPY_VERSION)
+Progress = Callable[[int, int, str], None]
+"""Told how many packages of how many are at hand, and the name of the one being fetched."""
 TEST_TOOLS = LOCKS / "tests.lock"
 
 
@@ -72,7 +74,9 @@ def bpy_python() -> Path | None:
     return python_of(folder) if is_complete(folder, BPY.lock) else None
 
 
-def install(kind: Kind, folder: Path, *, say: Callable[[str], None], python: str | None = None) -> Path:
+def install(
+    kind: Kind, folder: Path, *, say: Callable[[str], None], tell: Progress | None = None, python: str | None = None
+) -> Path:
     """Make the environment in `folder` unless it is complete already; returns its interpreter.
 
     An environment of another lock file is replaced. A killed run leaves no stamp, so the next one starts over; packages
@@ -93,16 +97,28 @@ def install(kind: Kind, folder: Path, *, say: Callable[[str], None], python: str
     folder.parent.mkdir(parents=True, exist_ok=True)
     _run([chosen.path, "-m", "venv", str(folder)], f"the {kind.name} environment could not be made")
     say(f"installing what {kind.lock.name} lists; the first time takes a minute or two")
-    add_packages(folder, kind.lock)
+    add_packages(folder, kind.lock, tell=tell)
     return python_of(folder)
 
 
-def add_packages(folder: Path, lock: Path) -> None:
+def add_packages(folder: Path, lock: Path, *, tell: Progress | None = None) -> None:
     """Install a lock file's packages into the environment in `folder`, each checked against its hash, and stamp it."""
     if is_complete(folder, lock):
         return
-    command = [str(python_of(folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
-    _run([*command, "--no-deps", "--require-hashes", "-r", str(lock)], f"{lock.name} could not be installed")
+    command = [str(python_of(folder)), "-m", "pip", "install", "--progress-bar", "off", "--disable-pip-version-check"]
+    command += ["--no-input", "--no-deps", "--require-hashes", "-r", str(lock)]
+    total = sum(line[:1].isalnum() for line in lock.read_text(encoding="utf-8").splitlines())
+    collected = 0
+
+    def follow(line: str) -> None:
+        nonlocal collected
+        if tell is not None and line.startswith(("Collecting ", "Ignoring ")):
+            collected += 1
+            tell(min(collected, total), total, line.split()[1].split("==", maxsplit=1)[0])
+
+    _run(command, f"{lock.name} could not be installed", follow)
+    if tell is not None:
+        tell(total, total, "")
     stamp = _stamp(folder, lock)
     partial = stamp.with_suffix(".partial")
     partial.write_bytes(lock.read_bytes())
@@ -113,20 +129,32 @@ def _stamp(folder: Path, lock: Path) -> Path:
     return folder / f"installed-{lock.name}"
 
 
-def _run(command: list[str], failure: str) -> None:
+def _run(command: list[str], failure: str, follow: Callable[[str], None] = lambda line: None) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
-    process = subprocess.Popen(
+    lines: list[str] = []
+    with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True,
         errors="replace",
-    )  # fmt: skip
-    try:
-        output, _ = process.communicate()
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                lines.append(line.strip())
+                follow(line)
+        except BaseException:
+            process.kill()
+            raise
     if process.returncode != 0:
-        lines = [line for line in output.splitlines() if line.strip() and not line.startswith("WARNING")]
-        raise OperationalError(
-            f"{failure}: {lines[-1] if lines else 'no reason given'}; try again, or run: matchcut doctor"
-        )
+        raise OperationalError(f"{failure}: {_reason(lines)}; try again, or run: matchcut doctor")
+
+
+def _reason(lines: list[str]) -> str:
+    """The line that tells most of why pip failed: the cause of a failed connection, else its last error."""
+    for cause in ("certificate", "Name or service", "Temporary failure", "refused", "timed out", "No space"):
+        for line in lines:
+            if cause in line:
+                return line
+    errors = (
+        [line for line in lines if line.startswith("ERROR")] or [line for line in lines if line] or ["no reason given"]
+    )
+    return errors[-1].removeprefix("ERROR: ")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..protocol.errors import MatchcutError
-from ..render.blender import Blender, child_environment, find_blender
+from .blender import Blender, child_environment, find_blender
 from .create import BPY, EVALUATOR, PACKAGE_ROOT, default_folder, is_complete, python_of
 from .interpreters import find_interpreter
 

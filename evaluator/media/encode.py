@@ -25,8 +25,8 @@ from .probe import probe
 from .records import VideoInfo
 
 ENCODER = "libx264"
-OPTIONS = {"crf": "16", "preset": "medium", "threads": "4"}
-"""x264 gives the same bytes for the same pictures only while the number of threads is the same."""
+OPTIONS = {"crf": "16", "preset": "medium", "threads": "4", "x264-params": "mbtree=0"}
+"""x264 gives the same bytes for the same pictures only with the same number of threads and without macroblock trees."""
 
 _LARGEST_TERM = 2**31 - 1  # a rational inside FFmpeg has terms of 32 bits
 _STAGE = "encode"

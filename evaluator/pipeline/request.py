@@ -10,13 +10,13 @@ from pathlib import Path
 
 from ..checklist.load import load_clips
 from ..checklist.records import SETTINGS, Clip, Setting
+from ..environment.blender import Blender
 from ..judge.providers import Provider, open_provider
 from ..protocol.errors import BadInputError
 from ..protocol.files import read_json
 from ..protocol.messages import Reporter
 from ..protocol.render_job import JOB_FORMAT, RenderJob, RenderStatus
 from ..protocol.timeline import Timeline
-from ..render.blender import Blender
 
 OUTPUTS = ("results.json", "report.html")
 

@@ -11,12 +11,12 @@ OUT/render/                                 the render job, where a scene was gi
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Final, TypeVar
 
 from ..checklist.load import load_clips
 from ..checklist.records import Clip
+from ..environment.blender import Blender
 from ..judge.records import Judgment, OperationalFailure
 from ..judge.run import judge_clips
 from ..media.check import check_timeline
@@ -24,20 +24,19 @@ from ..media.probe import probe
 from ..media.records import VideoInfo
 from ..protocol.messages import Reporter
 from ..protocol.render_job import RenderStatus
-from ..protocol.timeline import Timeline, nearest_frame
-from ..render.blender import Blender
+from ..protocol.timeline import Timeline
 from ..render.job import render_scene
 from ..report.html import write_report
+from ..results import Results, Unscored
 from ..scoring.aggregate import score_checklist
 from ..scoring.records import ChecklistScore
 from ..sgc.measure import measure_render
 from ..sgc.records import SgcResult
-from ..shots.compare import compare_cuts
+from ..shots.compare import compare_cuts, on_reference
 from ..shots.detect import detect_cuts
 from .playback import place_video
 from .provenance import provenance
 from .request import OUTPUTS, Plan, ScoreRequest, check_job_timeline, check_request
-from ..results import Results, Unscored
 
 __all__ = ["NO_CHECKLIST", "NO_JUDGE", "NO_SCENE", "ScoreRequest", "score"]
 
@@ -82,7 +81,9 @@ def score(request: ScoreRequest, *, reporter: Reporter, blender: Callable[[], Bl
         reconstruction=_named(reconstruction),
         setting=request.setting,
         timeline=timeline,
-        shots=compare_cuts(reference_cuts, reconstruction_cuts),
+        shots=compare_cuts(
+            reference_cuts, on_reference(reconstruction_cuts, reconstruction.timeline, reference.timeline)
+        ),
         sgc=sgc,
         checklist=checklist,
         clips=clips or [],
@@ -137,7 +138,7 @@ def _measure(
     if job is None:
         return Unscored(reason=NO_SCENE)
     # a job's frames are those of the reference's timeline, on which a video given beside it need not lie
-    starts = {nearest_frame(Fraction(cut) / reconstruction.rate, reference.rate) for cut in cuts}
+    starts = set(on_reference(cuts, reconstruction, reference))
     within = sorted(start for start in starts if 0 < start < reference.frames)
     return measure_render(job, cuts=within, reporter=reporter)
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from ..environment.blender import Blender, child_environment
 from ..media.encode import encode
 from ..media.records import VideoInfo
 from ..protocol.errors import BadInputError, ExitStatus, OperationalError
@@ -25,7 +26,6 @@ from ..protocol.files import read_json, sha256_of, write_json
 from ..protocol.messages import Reporter
 from ..protocol.render_job import JOB_FORMAT, RenderJob, RenderStatus, frame_path
 from ..protocol.timeline import Timeline, format_rate
-from .blender import Blender, child_environment
 
 STAGE = "render"
 POLL_SECONDS = 0.1

@@ -9,8 +9,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 from ..checklist.records import DIMENSIONS
-from ..results import Results
 from ..protocol.timeline import nearest_frame
+from ..results import Results
 from ..sgc.records import COMPONENTS, Component, SgcResult
 from .checks import CheckRow
 from .text import COMPONENT_LABELS, COMPONENT_UNITS, significant, words

@@ -17,9 +17,9 @@ from markupsafe import Markup
 
 from ..checklist.records import DIMENSIONS
 from ..media.records import VideoInfo
-from ..results import Results
 from ..protocol.files import write_text
 from ..protocol.timeline import Timeline
+from ..results import Results
 from ..scoring.records import ChecklistScore
 from ..sgc.records import COMPONENTS, SgcResult
 from .axis import Axis

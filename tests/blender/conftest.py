@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from matchcut.evaluator.environment.blender import Blender, child_environment, identify
 from matchcut.evaluator.environment.create import bpy_python
 from matchcut.evaluator.protocol.errors import BadInputError
-from matchcut.evaluator.render.blender import Blender, child_environment, identify
 
 SCENES = Path(__file__).resolve().parents[1] / "bpy" / "render_scenes.py"
 MAKE = """

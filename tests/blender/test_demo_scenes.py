@@ -8,9 +8,9 @@ import sys
 import pytest
 from matchcut.assets_ui.samples import SAMPLES
 from matchcut.evaluator.cli.demo import build_scene
+from matchcut.evaluator.environment.blender import Blender
 from matchcut.evaluator.protocol.errors import BadInputError, OperationalError
 from matchcut.evaluator.protocol.messages import SilentReporter
-from matchcut.evaluator.render.blender import Blender
 
 SAMPLE = SAMPLES["two_shots"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from matchcut.evaluator.cli.extension import build
+from matchcut.evaluator.environment.blender import child_environment, find_blender
 from matchcut.evaluator.protocol.errors import OperationalError
-from matchcut.evaluator.render.blender import child_environment, find_blender
 
 MODULE = "bl_ext.user_default.matchcut"
 

@@ -143,7 +143,7 @@ KILLED = """
 import runpy, sys
 root, code = sys.argv[1:]
 runpy.run_path(root + "/__main__.py", run_name="main")["load_package"]()
-from matchcut.evaluator.render.blender import child_environment, find_blender
+from matchcut.evaluator.environment.blender import child_environment, find_blender
 from matchcut.mcp_server.child import Child
 from matchcut.mcp_server.session import Session
 blender = find_blender()

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matchcut.evaluator.environment.blender import Blender, child_environment
 from matchcut.evaluator.media.encode import encode
 from matchcut.evaluator.media.probe import probe
 from matchcut.evaluator.protocol.errors import BadInputError, OperationalError
 from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.protocol.render_job import RenderStatus
 from matchcut.evaluator.protocol.timeline import Timeline
-from matchcut.evaluator.render.blender import Blender, child_environment
 from matchcut.evaluator.render.job import render_scene
 
 TIMELINE = Timeline(64, 36, Fraction(24000, 1001), 4)

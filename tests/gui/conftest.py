@@ -15,9 +15,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from matchcut.evaluator.environment.blender import child_environment, find_blender
 from matchcut.evaluator.protocol.errors import BadInputError
 from matchcut.evaluator.protocol.messages import SilentReporter
-from matchcut.evaluator.render.blender import child_environment, find_blender
 
 GUI = Path(__file__).resolve().parent
 SCREEN = "-screen 0 1600x900x24 +extension GLX"

@@ -12,7 +12,7 @@ JPEG = "/9j/2Q=="
 
 
 def summary(offset=0, limit=50):
-    cube = dict(name="Cube", type="MESH", location=[0.0, 0.0, 0.0], parent=None, visible=True, renders=True)
+    cube = {"name": "Cube", "type": "MESH", "location": [0.0] * 3, "parent": None, "visible": True, "renders": True}
     return {
         "blender": "5.2.0", "background": True, "file": "", "scene": "Scene", "engine": "CYCLES",
         "timeline": {"width": 8, "height": 4, "rate": "24/1", "frames": 3, "current_frame": 0, "first_scene_frame": 1},

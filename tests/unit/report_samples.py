@@ -16,8 +16,8 @@ from matchcut.evaluator.judge.records import (
     OperationalFailure,
 )
 from matchcut.evaluator.media.records import Comparison, TimelineCheck, VideoInfo
-from matchcut.evaluator.results import Provenance, Results
 from matchcut.evaluator.protocol.timeline import Timeline
+from matchcut.evaluator.results import Provenance, Results
 from matchcut.evaluator.scoring.records import ChecklistScore, Score
 from matchcut.evaluator.sgc.records import COMPONENTS, PairResult, SgcResult
 from matchcut.evaluator.shots.records import CutMatch, ShotCheck

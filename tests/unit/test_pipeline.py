@@ -9,11 +9,11 @@ import report_samples as samples
 import sgc_scenes as scenes
 from judge_stub import JudgeStub, error
 from matchcut.evaluator.judge.records import OperationalFailure
-from matchcut.evaluator.results import Results, Unscored
 from matchcut.evaluator.pipeline.score import NO_CHECKLIST, NO_JUDGE, NO_SCENE, ScoreRequest, score
 from matchcut.evaluator.protocol.errors import BadInputError
 from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.protocol.render_job import RenderStatus
+from matchcut.evaluator.results import Results, Unscored
 
 RATE = Fraction(24)
 FRAMES = 48

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import pytest
 from matchcut.evaluator.cli.render import parse_frames
+from matchcut.evaluator.environment.blender import Blender, identify
 from matchcut.evaluator.protocol.errors import BadInputError, OperationalError
 from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.protocol.render_job import RenderJob, RenderStatus
 from matchcut.evaluator.protocol.timeline import Timeline
-from matchcut.evaluator.render.blender import Blender, identify
 from matchcut.evaluator.render.job import render_scene
 
 TIMELINE = Timeline(64, 36, Fraction(24000, 1001), 3)

@@ -10,11 +10,11 @@ from itertools import pairwise
 import pytest
 import report_samples as samples
 from matchcut.evaluator.media.records import TimelineCheck
-from matchcut.evaluator.results import Unscored
 from matchcut.evaluator.report.axis import Axis, _paths, _runs
 from matchcut.evaluator.report.checks import check_rows
 from matchcut.evaluator.report.html import write_report
 from matchcut.evaluator.report.text import cuts_text, offset_text, significant
+from matchcut.evaluator.results import Unscored
 from matchcut.evaluator.scoring.aggregate import score_checklist
 from matchcut.evaluator.sgc.records import COMPONENTS
 from matchcut.evaluator.shots.records import ShotCheck

@@ -6,8 +6,8 @@ import pytest
 pytest.importorskip("pydantic")
 
 from matchcut.addon.results import RESULTS_FORMAT, read_result_lines, result_lines
-from matchcut.evaluator.media.records import Comparison, TimelineCheck
 from matchcut.evaluator import results as records
+from matchcut.evaluator.media.records import Comparison, TimelineCheck
 from matchcut.evaluator.protocol.errors import BadInputError
 from matchcut.evaluator.protocol.files import write_json
 from matchcut.evaluator.scoring.records import ChecklistScore, Score

@@ -8,8 +8,8 @@ import sys
 import pytest
 import report_samples as samples
 from matchcut.evaluator.cli.score import summary, summary_lines
-from matchcut.evaluator.results import Results, Unscored
 from matchcut.evaluator.protocol.messages import parse_message
+from matchcut.evaluator.results import Results, Unscored
 from matchcut.evaluator.scoring.aggregate import score_checklist
 
 

@@ -7,15 +7,15 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..environment.create import bpy_python
 from ..protocol.errors import BadInputError
+from .create import BPY, PACKAGE_ROOT, bpy_python, default_folder, install
 
 MINIMUM = (5, 2)
-PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 HEADLESS = PACKAGE_ROOT / "addon" / "headless.py"
 
 
@@ -41,21 +41,32 @@ class Blender:
         return [self.path, *options, "--python", str(HEADLESS), "--", *arguments]
 
 
-def find_blender() -> Blender:
-    """The Blender that children run in. Raises BadInputError where none is found or the one asked for is too old."""
+def find_blender(say: Callable[[str], None] | None = None) -> Blender:
+    """The Blender that children run in; where there is none and `say` is given, the bpy wheel is installed first.
+
+    Raises BadInputError where none is found, the one asked for is too old, or the wheel has no Python 3.13 to live in.
+    """
     wanted = os.environ.get("BLENDER")
     if wanted:
         return identify(wanted, "$BLENDER")
     on_path = shutil.which("blender")
+    too_old: BadInputError | None = None
     if on_path is not None:
         try:
             return identify(on_path, "blender on PATH")
-        except BadInputError:
-            if bpy_python() is None:
-                raise
+        except BadInputError as error:
+            too_old = error
     python = bpy_python()
+    if python is None and say is not None:
+        say(f"{too_old or 'no Blender was found'}; the bpy wheel is used in its place")
+        try:
+            python = install(BPY, default_folder(BPY), say=say)
+        except BadInputError as error:
+            raise BadInputError(
+                f"no Blender 5.2 or newer: set $BLENDER to its program, or mend this: {error}"
+            ) from error
     if python is None:
-        raise BadInputError(
+        raise too_old or BadInputError(
             "no Blender 5.2 or newer was found; set $BLENDER to its program, or run: matchcut setup --bpy"
         )
     return identify(str(python), "the bpy wheel")
