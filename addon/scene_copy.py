@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A copy of the open file for a child process; the artist's own file, and whether it counts as changed, stay as they are."""
+"""A copy of the open file for a child process; the artist's own file and its state stay as they are."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Record(BaseModel):
 
     @classmethod
     def from_data(cls, data: Any, source: str) -> Self:
-        """Check `data` (parsed JSON) from `source`. Raises BadInputError with the first fault and the number of others."""
+        """Check `data` (parsed JSON) from `source`. Raises BadInputError with the first fault and how many others."""
         try:
             return cls.model_validate(data)
         except ValidationError as error:

@@ -14,6 +14,7 @@ import bpy
 from ...evaluator.protocol.errors import BadInputError, ExitStatus, MatchcutError
 from ...evaluator.protocol.files import read_json
 from ...evaluator.protocol.render_job import JOB_FORMAT, RenderJob, RenderStatus
+from ..scene_copy import save_copy
 from ..timeline import match_timeline, timeline_problems
 from .geometry import render_geometry
 from .pictures import go_to, render_pictures
@@ -83,9 +84,7 @@ def _open_scene(folder: Path, source: Path) -> None:
         reason = " ".join(str(error).removeprefix("Error: ").split())
         raise BadInputError(f"{source}: Blender cannot open it ({reason})") from error
     if opened != copy:
-        temporary = folder / ".partial-scene.blend"
-        bpy.ops.wm.save_as_mainfile(filepath=str(temporary), copy=True, relative_remap=True)
-        temporary.replace(copy)
+        save_copy(copy)
 
 
 def _render(folder: Path, job: RenderJob, status: RenderStatus) -> None:

@@ -106,7 +106,7 @@ def _blender() -> tuple[Blender | None, Finding]:
 
 
 def missing_libraries() -> Finding | None:
-    """Shared libraries that the bpy wheel needs and the system lacks; None where there is no wheel or no way to tell."""
+    """Shared libraries that the bpy wheel needs and the system lacks; None without a wheel or a way to tell."""
     folder = default_folder(BPY)
     ldd = shutil.which("ldd")
     modules = sorted(folder.glob("lib/python*/site-packages/bpy/__init__*.so"))

@@ -126,7 +126,7 @@ def test_the_copy_keeps_relative_paths(scene, tmp_path):
     bpy.ops.wm.save_as_mainfile(filepath=str(artists))
     image = bpy.data.images.new("texture", 4, 4)
     image.source, image.filepath, image.use_fake_user = "FILE", "//texture.png", True
-    copy = tasks.save_copy(tmp_path / "elsewhere" / "deep")
+    copy = tasks.save_copy(tmp_path / "elsewhere" / "deep" / "scene.blend")
     assert image.filepath == "//texture.png"
     bpy.ops.wm.open_mainfile(filepath=str(copy))
     found = bpy.path.abspath(bpy.data.images["texture"].filepath)
