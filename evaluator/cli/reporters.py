@@ -91,7 +91,12 @@ class ConsoleReporter(CommandReporter):
     def progress(self, stage: str, done: int, total: int, text: str = "") -> None:
         """See Reporter."""
         if self._bars is None and not self._start():
-            self._line(f"{stage}: {done} of {total} {text}".rstrip())
+            end = "\n" if done == total else ""
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r\x1b[K{stage}: {done} of {total} {text}".rstrip() + end)
+                sys.stderr.flush()
+            elif end:
+                sys.stderr.write(f"{stage}: {done} of {total}{end}")
             return
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, total=total, text=text)
