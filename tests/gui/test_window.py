@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The sidebar tab in a real window: the buttons are found and pressed by the mouse, the pictures are kept."""
 
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
 
 def test_score_from_the_panel(run_scenario):
     facts, out = run_scenario("score")
@@ -61,3 +68,29 @@ def test_empty_states_and_errors(run_scenario):
     )
     assert facts["failed"] == "failed"
     assert "no-frames.mp4" in facts["failure"]
+
+
+def test_the_sample_scored_with_its_checklist_and_a_judge(run_scenario, root, tmp_path):
+    """The README's picture of the window is kept from here; `./run demo` makes the reference and the scene."""
+    demo, sample = root / "demo", root / "assets_ui" / "samples" / "two_shots"
+    if not (demo / "report.html").is_file():
+        pytest.skip("the demo's videos are not there: run ./run demo first")
+    shutil.copy(demo / "reference.mp4", tmp_path)
+    shutil.copy(demo / "scenes" / "two_shots_reconstruction.blend", tmp_path / "shot.blend")
+    shutil.copytree(sample / "clips", tmp_path / "clips")
+    stub = [sys.executable, str(root / "tests" / "unit" / "judge_stub.py"), "--ratings", str(sample / "ratings.json")]
+    with subprocess.Popen(stub, stdout=subprocess.PIPE, text=True) as judge:
+        try:
+            assert judge.stdout is not None
+            url = re.search(r"http://\S+", judge.stdout.readline()).group(0)
+            facts, _ = run_scenario(
+                "sample",
+                seconds=900,
+                MATCHCUT_TEST_SCENE=str(tmp_path / "shot.blend"),
+                MATCHCUT_TEST_JUDGE=f"local:{url.split('#')[0]}#stub",
+            )
+        finally:
+            judge.terminate()
+    assert facts["job"] == {"state": "done", "error": ""}
+    lines = {(section, label): text for section, label, text in facts["lines"]}
+    assert lines["Checklist", "Overall"].startswith("79.2")
