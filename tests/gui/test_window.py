@@ -70,11 +70,11 @@ def test_empty_states_and_errors(run_scenario):
     assert "no-frames.mp4" in facts["failure"]
 
 
-def test_the_sample_scored_with_its_checklist_and_a_judge(run_scenario, root, tmp_path):
-    """The README's picture of the window is kept from here; `./run demo` makes the reference and the scene."""
-    demo, sample = root / "demo", root / "assets_ui" / "samples" / "two_shots"
+def test_the_sample_scored_with_its_checklist_and_a_judge(run_scenario, root, artifacts, tmp_path):
+    """The README's picture of the window is kept from here; the level `blender` makes the reference and the scene."""
+    demo, sample = artifacts / "demo", root / "assets_ui" / "samples" / "two_shots"
     if not (demo / "report.html").is_file():
-        pytest.skip("the demo's videos are not there: run ./run demo first")
+        pytest.skip("the demo's videos are not there: run the level blender first")
     shutil.copy(demo / "reference.mp4", tmp_path)
     shutil.copy(demo / "scenes" / "two_shots_reconstruction.blend", tmp_path / "shot.blend")
     shutil.copytree(sample / "clips", tmp_path / "clips")

@@ -13,6 +13,7 @@ def steps(window):
     yield 1.0
     scene = bpy.context.scene
     state = scene.matchcut
+    state.use_samples, state.samples = True, 1
     state.output = "//matchcut"
     state.checklist = "//clips"
     state.judge = os.environ["MATCHCUT_TEST_JUDGE"]
