@@ -13,8 +13,9 @@ from types import FrameType
 
 import bpy
 
+from ..evaluator.protocol.children import interrupt, kill_group, own_group
 from ..evaluator.protocol.errors import BadInputError, CancelledByUserError, ExitStatus, MatchcutError
-from .scene_copy import save_copy
+from .scene_file import open_scene, save_copy
 
 USAGE = """usage: COMMAND ARGS
   render-job JOB_FOLDER         render a job, as `matchcut render` starts it
@@ -25,29 +26,25 @@ USAGE = """usage: COMMAND ARGS
 """
 SCENE_COMMANDS = ("score", "render")
 FOLLOW_PARENT = "--follow-parent"
+GRACE_SECONDS = 10.0  # that a cancelled command may take to end its own children
 
 
 def main(arguments: list[str], scene: str | None = None) -> int:
     """Run one command; `scene` is a .blend to open first. Returns the exit status; a user's error does not raise."""
     try:
         if scene is not None:
-            open_scene(scene)
+            open_scene(Path(scene).resolve())
         return _dispatch(arguments)
     except MatchcutError as error:
         sys.stderr.write(f"matchcut: {error}\n")
         return error.exit_status
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        sys.stderr.write(f"matchcut: {where}{error.strerror or error}; see to that, and run this again\n")
+        return ExitStatus.OPERATIONAL_FAILURE
     except KeyboardInterrupt:
         sys.stderr.write("matchcut: cancelled\n")
         return CancelledByUserError.exit_status
-
-
-def open_scene(scene: str) -> None:
-    """Open a .blend without running its scripts. Raises BadInputError where Blender cannot."""
-    try:
-        bpy.ops.wm.open_mainfile(filepath=str(Path(scene).resolve()), load_ui=False, use_scripts=False)
-    except RuntimeError as error:
-        reason = " ".join(str(error).removeprefix("Error: ").split())
-        raise BadInputError(f"{scene}: Blender cannot open it ({reason})") from error
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -67,15 +64,19 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _render_job(rest: list[str]) -> int:
-    follow = FOLLOW_PARENT in rest
-    folders = [argument for argument in rest if argument != FOLLOW_PARENT]
-    if len(folders) != 1:
-        raise BadInputError(f"render-job takes one folder; got {folders}")
-    if follow:
-        threading.Thread(target=_end_with_parent, name="matchcut parent watch", daemon=True).start()
+    folders = _follow_parent(rest)
+    if len(folders) != 1 or not Path(folders[0]).is_dir():
+        raise BadInputError(f"render-job takes one folder that is there; got {folders}")
     from .render.job import run_job
 
     return run_job(Path(folders[0]).resolve())
+
+
+def _follow_parent(arguments: list[str]) -> list[str]:
+    """The arguments without `--follow-parent`; where it is among them, this process ends with its parent from now."""
+    if FOLLOW_PARENT in arguments:
+        threading.Thread(target=_end_with_parent, name="matchcut parent watch", daemon=True).start()
+    return [argument for argument in arguments if argument != FOLLOW_PARENT]
 
 
 def _end_with_parent() -> None:
@@ -86,6 +87,7 @@ def _end_with_parent() -> None:
 
 
 def _sample(rest: list[str]) -> int:
+    rest = _follow_parent(rest)
     if len(rest) != 3:
         raise BadInputError("sample takes NAME VARIANT OUT.blend")
     from ..assets_ui.samples import build_sample
@@ -127,7 +129,7 @@ def _save_copy(out: str) -> Path:
     copy = Path(out).resolve() / "scene.blend"
     if Path(bpy.data.filepath or ".").resolve() == copy:
         raise BadInputError(f"{copy} is the opened scene itself; give another --out, or name it with --scene")
-    return save_copy(copy)
+    return save_copy(bpy.context.scene, copy)
 
 
 def _on_terminate(signum: int, frame: FrameType | None) -> None:
@@ -141,14 +143,14 @@ def _run(command: list[str], environment: dict[str, str]) -> int:
     # Blender writes with C's buffers, we with Python's: both go out before the child's lines
     sys.stdout.flush()
     sys.stderr.flush()
-    process = subprocess.Popen(command, env=environment, start_new_session=os.name == "posix")
+    process = subprocess.Popen(command, env=environment, **own_group())
     try:
         return process.wait()
     except KeyboardInterrupt:
-        process.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
+        interrupt(process)
         try:
-            return process.wait(10)
+            return process.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            raise
+            raise KeyboardInterrupt from None
+    finally:
+        kill_group(process)  # nothing where it has ended

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import os
 import queue
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from ..evaluator.environment.create import EVALUATOR, default_folder, is_complete, python_of
+from ..evaluator.protocol.children import interrupt, kill_group, own_group
 from ..evaluator.protocol.errors import BadInputError
 from ..evaluator.protocol.messages import Message, parse_message
 
@@ -84,8 +84,8 @@ def child_environment(blender: str = "") -> dict[str, str]:
 class EvaluatorProcess:
     """One running command that speaks the message protocol on its standard output.
 
-    `poll` never blocks: a thread reads the lines. The command runs in a process group of its own, which is killed when
-    this process ends before it does.
+    `poll` never blocks: a thread reads the lines. The command runs in a process group of its own, which is ended when
+    Blender quits or the add-on is disabled; where Blender crashes, it ends at its next message, which nobody reads.
     """
 
     def __init__(self, command: Sequence[str], environment: dict[str, str] | None = None) -> None:
@@ -95,12 +95,10 @@ class EvaluatorProcess:
         self._cancelled_at: float | None = None
         self._ended_at: float | None = None
         try:
-            # the flag exists on Windows only, where CTRL_BREAK reaches a process group and nothing smaller
             self._process = subprocess.Popen(
                 list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._log,
                 env=child_environment() if environment is None else environment,
-                start_new_session=os.name == "posix",
-                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+                **own_group(),
             )  # fmt: skip
         except OSError as error:
             self._log.close()
@@ -151,20 +149,11 @@ class EvaluatorProcess:
         if self._cancelled_at is not None or self._process.poll() is not None:
             return
         self._cancelled_at = time.monotonic()
-        self._process.send_signal(signal.SIGINT if os.name == "posix" else signal.CTRL_BREAK_EVENT)  # type: ignore[attr-defined,unused-ignore]
+        interrupt(self._process)
 
     def kill(self) -> None:
         """End the command and everything in its process group at once."""
-        if self._process.poll() is None:
-            if os.name == "posix":
-                try:
-                    os.killpg(self._process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass  # it ended in between
-            else:
-                subprocess.run(["taskkill", "/T", "/F", "/PID", str(self.pid)], capture_output=True, check=False)
-                self._process.kill()
-        self._process.wait()
+        kill_group(self._process)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Cancel and wait until the command has ended, killing it after `grace` seconds. Blocks."""

@@ -178,11 +178,13 @@ def _end(job: Job, status: int) -> None:
     if status == ExitStatus.CANCELLED or job.process.cancelling:
         job.state, job.error = "cancelled", ""
     elif status == ExitStatus.DONE:
+        # an error that nobody expects ends the timer that calls this: the job has to have ended before that
+        job.state, job.error = "failed", "its results could not be taken in; the system console tells more"
         try:
             job.finish(job.results)
-            job.state = "done"
+            job.state, job.error = "done", ""
         except MatchcutError as error:
-            job.state, job.error = "failed", str(error)
+            job.error = str(error)
     else:
         job.state = "failed"
         job.error = job.error or f"the evaluator ended with status {status} and no reason; see Copy Details"
@@ -217,6 +219,7 @@ def unregister() -> None:
     global _last  # noqa: PLW0603
     if bpy.app.timers.is_registered(_tick):
         bpy.app.timers.unregister(_tick)
-    bpy.app.handlers.load_post.remove(_scene_gone)
+    if _scene_gone in bpy.app.handlers.load_post:  # other code may have emptied the list
+        bpy.app.handlers.load_post.remove(_scene_gone)
     stop_all()
     _last = None

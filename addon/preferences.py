@@ -58,7 +58,8 @@ def evaluator_folder(*, create: bool = False) -> Path | None:
 def evaluator_choice() -> EvaluatorChoice:
     """The evaluator's interpreter, with the preferences considered. Raises BadInputError where none is found."""
     preferences = get()
-    preferred = bpy.path.abspath(preferences.evaluator_python) if preferences is not None else ""
+    # no `//` path: it is of no file, and Blender has none to tell while it starts
+    preferred = preferences.evaluator_python if preferences is not None else ""
     return choose_evaluator(preferred, evaluator_folder())
 
 

@@ -19,9 +19,9 @@ SETTING_ITEMS = (
 
 
 def _reference_picked(reference: Any, context: Any) -> None:
-    from . import tasks
+    from . import workflow
 
-    tasks.reference_picked(context.scene)
+    workflow.reference_picked(reference.id_data)
 
 
 class MATCHCUT_PG_line(bpy.types.PropertyGroup):

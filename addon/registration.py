@@ -5,7 +5,7 @@ from typing import Any
 
 import bpy
 
-from . import jobs, operators, panels, preferences, properties, tasks
+from . import jobs, operators, panels, preferences, properties, workflow
 from .bridge import panel as bridge_panel
 
 CLASSES = (
@@ -15,7 +15,7 @@ CLASSES = (
     *panels.CLASSES,
     *bridge_panel.CLASSES,
 )
-MODULES = (properties, tasks, jobs, bridge_panel)
+MODULES = (properties, workflow, jobs, bridge_panel)
 """Those with a register and an unregister of their own."""
 
 _command: Any = None

@@ -29,7 +29,7 @@ def read_result_lines(path: Path) -> list[ResultLine]:
     """The lines for the results.json at `path`. Raises BadInputError where it is missing or not of this version."""
     try:
         return result_lines(read_json(path, RESULTS_FORMAT))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise BadInputError(f"{path}: not what this version of Matchcut writes ({error!r}); score again") from error
 
 

@@ -77,8 +77,13 @@ def timeline_problems(scene: Any, timeline: Timeline) -> list[str]:
     return list(_problems(scene, timeline))
 
 
+def has_camera(scene: Any) -> bool:
+    """Whether there is a camera to render with: the scene's own, or one that a marker makes active."""
+    return scene.camera is not None or any(marker.camera for marker in scene.timeline_markers)
+
+
 def _problems(scene: Any, timeline: Timeline) -> Iterator[str]:
-    if scene.camera is None and not any(marker.camera for marker in scene.timeline_markers):
+    if not has_camera(scene):
         yield f"scene {scene.name!r} has no camera; add one and make it the active camera"
     own, render = scene_timeline(scene), scene.render
     if (own.width, own.height) != (timeline.width, timeline.height):

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Final
 
-from ..evaluator.protocol.bridge import Descriptor, read_descriptors
+from ..evaluator.protocol.bridge import Descriptor, read_descriptors, remove_descriptor
+from ..evaluator.protocol.children import kill_group, own_group
 from ..evaluator.protocol.errors import OperationalError
 
-NO_WINDOW: Final[int] = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows alone has it
 START_SECONDS: Final = 180.0  # a cold disk, a large scene
 END_SECONDS: Final = 3.0
 LAST_WORDS: Final = 300  # characters of the child's output that an error quotes
@@ -27,22 +29,25 @@ class Child:
         self.descriptor = descriptor
 
     @classmethod
-    def start(cls, command: Sequence[str], label: str, environment: Mapping[str, str]) -> Child:
+    def start(
+        cls, command: Sequence[str], label: str, environment: Mapping[str, str], given_up: threading.Event
+    ) -> Child:
         """Start `command`, a Blender that serves its bridge under `label`, and wait until it listens.
 
-        Raises OperationalError, quoting its last line, where it ends or does not listen in time.
+        Raises OperationalError, quoting its last line, where it ends or does not listen in time, or where `given_up` is
+        set before it does.
         """
         log = tempfile.TemporaryFile()  # noqa: SIM115  kept open for the child's whole life
         try:
             process = subprocess.Popen(
                 list(command), stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, env=dict(environment),
-                creationflags=NO_WINDOW,
+                **own_group(hidden=True),
             )  # fmt: skip
         except OSError as error:
             log.close()
             raise OperationalError(f"{command[0]} does not start: {error}; run: matchcut doctor") from error
         try:
-            return cls(process, log, _wait_for_descriptor(process, log, label))
+            return cls(process, log, _wait_for_descriptor(process, log, label, given_up))
         except BaseException:
             _end(process)
             log.close()
@@ -60,15 +65,14 @@ class Child:
             return None
 
     def kill(self) -> None:
-        """End it at once, whatever it is doing."""
-        self._process.kill()
-        self._process.wait()
-        self.descriptor.path.unlink(missing_ok=True)
+        """End it at once, whatever it is doing, and what it started (`blender` may be a script that starts Blender)."""
+        kill_group(self._process)
+        remove_descriptor(self.descriptor)
 
     def close(self) -> None:
         """End it: by the end of its input, and by force where that is not enough."""
         _end(self._process)
-        self.descriptor.path.unlink(missing_ok=True)
+        remove_descriptor(self.descriptor)
         self._log.close()
 
     def last_words(self) -> str:
@@ -76,7 +80,9 @@ class Child:
         return _last_words(self._log)
 
 
-def _wait_for_descriptor(process: subprocess.Popen[bytes], log: IO[bytes], label: str) -> Descriptor:
+def _wait_for_descriptor(
+    process: subprocess.Popen[bytes], log: IO[bytes], label: str, given_up: threading.Event
+) -> Descriptor:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         for descriptor in read_descriptors():
@@ -87,7 +93,8 @@ def _wait_for_descriptor(process: subprocess.Popen[bytes], log: IO[bytes], label
                 f"Blender ended with status {process.returncode} before it listened: "
                 f"{_last_words(log) or 'it wrote nothing'}; run: matchcut doctor"
             )
-        time.sleep(0.05)
+        if given_up.wait(0.05):
+            raise OperationalError("the server ends; Blender was still starting")
     raise OperationalError(
         f"Blender did not listen within {START_SECONDS:.0f} s: {_last_words(log) or 'it wrote nothing'}; "
         "run: matchcut doctor"
@@ -97,11 +104,9 @@ def _wait_for_descriptor(process: subprocess.Popen[bytes], log: IO[bytes], label
 def _end(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None
     process.stdin.close()
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    kill_group(process)
 
 
 def _last_words(log: IO[bytes]) -> str:

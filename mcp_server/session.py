@@ -18,8 +18,11 @@ from .child import Child
 
 START_TIMEOUT: Final = 30.0  # seconds that a request waits for its turn before it is taken back
 
-Launch = Callable[[str], Child]
-"""Starts a Blender in the background whose bridge has the given label; called at most once at a time."""
+Launch = Callable[[str, threading.Event], Child]
+"""Starts a Blender in the background whose bridge has the given label; called at most once at a time.
+
+It gives up with an OperationalError once the event is set: the server ends.
+"""
 
 
 class SessionError(OperationalError):
@@ -37,9 +40,10 @@ class Session:
         self._wanted = instance
         self._child: Child | None = None
         self._attached: Descriptor | None = None
+        self._told_gone = False  # that the attached one is not there any more
         self._idle: BridgeClient | None = None  # the connection of the last call, for the next one
         self._lock = threading.Lock()  # guards the choice of a Blender, not the calls
-        self._closed = False
+        self._ending = threading.Event()
 
     def call(
         self,
@@ -55,7 +59,7 @@ class Session:
         Raises SessionError: busy, deadline, outcome unknown, Blender ended, no or several Blenders, refused by Blender.
         """
         with self._lock:
-            if self._closed:
+            if self._ending.is_set():
                 raise SessionError("the server is ending")
             self._choose(instance)
             try:
@@ -79,9 +83,9 @@ class Session:
         return result, note
 
     def close(self) -> None:
-        """Disconnect, and end the Blender of our own."""
+        """Disconnect, and end the Blender of our own, also one that is just starting."""
+        self._ending.set()
         with self._lock:
-            self._closed = True
             self._drop_idle()
             if self._child is not None:
                 self._child.close()
@@ -105,6 +109,7 @@ class Session:
         if self._own or (self._child is not None and self._wanted is None):
             return self._connect_own()
         candidates = [one for one in live_descriptors() if not one.label]
+        self._tell_once_that_it_is_gone(candidates)
         if self._wanted is not None:
             candidates = [one for one in candidates if one.pid == self._wanted] or self._refuse_choice(candidates)
         if len(candidates) > 1:
@@ -115,11 +120,25 @@ class Session:
         if candidates:
             return self._attach(candidates[0])
         if self._attached is not None:
-            raise SessionError(
-                f"blender_gone: {self._attached} has ended or its bridge was stopped; ask the user to press Start in "
-                "the Matchcut tab (panel Agent), and call again"
-            )
+            raise self._gone(self._attached, "")
         return self._connect_own()
+
+    def _tell_once_that_it_is_gone(self, candidates: list[Descriptor]) -> None:
+        """Raise where the Blender of the last call is not among those that are open, before another takes its place.
+
+        What the agent sends next is meant for the scene that it knows.
+        """
+        gone = self._attached
+        if gone is None or self._told_gone or any(one.pid == gone.pid for one in candidates):
+            return
+        self._told_gone = True
+        raise self._gone(gone, f", or call again to work in {candidates[0]}" if len(candidates) == 1 else "")
+
+    def _gone(self, descriptor: Descriptor, choice: str) -> SessionError:
+        return SessionError(
+            f"blender_gone: {descriptor} has ended or its bridge was stopped, and nothing ran; ask the user to press "
+            f"Start in the Matchcut tab (panel Agent), and call again{choice}"
+        )
 
     def _refuse_choice(self, candidates: list[Descriptor]) -> list[Descriptor]:
         others = f"open are: {_listed(candidates)}" if candidates else "none is open"
@@ -131,7 +150,7 @@ class Session:
     def _attach(self, descriptor: Descriptor) -> tuple[BridgeClient, str]:
         client = BridgeClient.connect(descriptor)
         is_new = self._attached is None or self._attached.token != descriptor.token
-        self._attached = descriptor
+        self._attached, self._told_gone = descriptor, False
         return client, f"Connected to {descriptor}." if is_new else ""
 
     def _connect_own(self) -> tuple[BridgeClient, str]:
@@ -142,7 +161,7 @@ class Session:
             lost = " The one before has ended; what was not saved there is lost."
         note = ""
         if self._child is None:
-            self._child = self._launch(f"mcp-{secrets.token_hex(8)}")
+            self._child = self._launch(f"mcp-{secrets.token_hex(8)}", self._ending)
             note = f"Started {self._child.descriptor}.{lost}"
         return BridgeClient.connect(self._child.descriptor), note
 
@@ -150,7 +169,7 @@ class Session:
         with self._lock:
             child = self._child.descriptor if self._child is not None else None
             current = client.descriptor is (self._attached or child)
-            if current and self._idle is None and not self._closed:
+            if current and self._idle is None and not self._ending.is_set():
                 self._idle = client
             else:
                 client.close()

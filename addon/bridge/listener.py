@@ -96,7 +96,7 @@ class Listener:
                     known = await self._handshake(reader, writer)
             finally:
                 self._strangers.pop(task, None)
-            if known and len(self._clients) < CLIENT_LIMIT:
+            if known:
                 self._clients.add(task)
                 await self._serve(reader, writer)
         except (OSError, EOFError, FrameError, asyncio.CancelledError):
@@ -116,6 +116,8 @@ class Listener:
         answer = await _read(reader, HANDSHAKE_LIMIT)
         if not proves(answer, proof(self._token, "client", str(client_nonce), nonce)):
             return False
+        if len(self._clients) >= CLIENT_LIMIT:
+            return False  # before it is told to send anything, so that it knows that nothing ran
         writer.write(encode_frame({"ready": True}))
         return True
 
@@ -137,6 +139,8 @@ class Listener:
         number, method, params = message.get("id"), message.get("method"), message.get("params", {})
         if not isinstance(number, int) or not isinstance(method, str) or not isinstance(params, dict):
             raise FrameError("no request")
+        if number in waiting:
+            raise FrameError("two requests of one id")
 
         def send(fields: Message) -> None:
             waiting.pop(number, None)

@@ -18,10 +18,14 @@ LIST_LIMIT: Final = 50  # cameras, markers
 
 
 def current_scene() -> Any:
-    """The scene in the (first) window; in the background the context's own."""
+    """The scene in the (first) window; where there is none the context's own."""
+    return (_window() or bpy.context).scene
+
+
+def _window() -> Any:
+    """The window, the first where none is active (a timer has none), or None."""
     manager = bpy.context.window_manager
-    window = bpy.context.window or (manager.windows[0] if manager is not None and manager.windows else None)
-    return window.scene if window is not None else bpy.context.scene
+    return bpy.context.window or (manager.windows[0] if manager is not None and manager.windows else None)
 
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
@@ -60,7 +64,8 @@ def scene_summary(offset: int = 0, limit: int = PAGE_LIMIT // 10) -> dict[str, A
         raise BridgeCallError("failed", "this Blender has no scene; open a file or make a scene")
     first = scene.frame_start
     total = len(scene.objects)
-    page = [_object_fields(one) for one in islice(scene.objects, offset, offset + limit)]
+    layer = (_window() or bpy.context).view_layer
+    page = [_object_fields(one, layer) for one in islice(scene.objects, offset, offset + limit)]
     cameras = [one for one in scene.objects if one.type == "CAMERA"]
     return {
         **hello(),
@@ -88,13 +93,13 @@ def scene_summary(offset: int = 0, limit: int = PAGE_LIMIT // 10) -> dict[str, A
     }
 
 
-def _object_fields(one: Any) -> dict[str, Any]:
+def _object_fields(one: Any, layer: Any) -> dict[str, Any]:
     return {
         "name": plain_text(one.name),
         "type": one.type,
         "location": _numbers(one.location),
         "parent": plain_text(one.parent.name) if one.parent is not None else None,
-        "visible": bool(one.visible_get()),
+        "visible": bool(one.visible_get(view_layer=layer)),
         "renders": not one.hide_render,
         "animated": one.animation_data is not None and one.animation_data.action is not None,
     }

@@ -7,18 +7,16 @@ from typing import Any
 
 import bpy
 
+from ..panels import SidebarPanel
 from . import server
 from .operators import MATCHCUT_OT_bridge_allow_python, MATCHCUT_OT_bridge_start, MATCHCUT_OT_bridge_stop
 
 
-class MATCHCUT_PT_agent(bpy.types.Panel):
+class MATCHCUT_PT_agent(SidebarPanel, bpy.types.Panel):
     """Whether agents may connect."""
 
     bl_idname = "MATCHCUT_PT_agent"
     bl_label = "Agent"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
-    bl_category = "Matchcut"
     bl_order = 90  # below the panels of the artist's own work
     bl_options = {"DEFAULT_CLOSED"}
 

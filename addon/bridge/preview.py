@@ -18,6 +18,7 @@ from typing import Any, Final
 import bpy
 
 from ...evaluator.protocol.bridge import BridgeCallError
+from ..timeline import has_camera
 from .methods import current_scene, plain_text, whole
 
 WIDTH_LIMIT: Final = 1024
@@ -41,7 +42,7 @@ def render_frame(
     Raises BridgeCallError: bad_params for a frame outside the range or another engine, failed where it cannot render.
     """
     scene = current_scene()
-    if scene is None or (scene.camera is None and not any(one.camera for one in scene.timeline_markers)):
+    if scene is None or not has_camera(scene):
         raise BridgeCallError("failed", "the scene has no camera; add one and set scene.camera")
     first = scene.frame_start
     last = scene.frame_end - first

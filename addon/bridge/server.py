@@ -12,11 +12,20 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from types import FrameType
 from typing import Any, Final
 
 import bpy
 
-from ...evaluator.protocol.bridge import BridgeCallError, BridgeKind, Descriptor, new_nonce, write_descriptor
+from ...evaluator.protocol.bridge import (
+    BridgeCallError,
+    BridgeKind,
+    Descriptor,
+    new_nonce,
+    remove_descriptor,
+    write_descriptor,
+)
+from ...evaluator.protocol.errors import OperationalError
 from .dispatcher import Dispatcher, Method
 from .listener import Listener
 from .methods import hello, plain_text, scene_summary
@@ -50,14 +59,14 @@ class Bridge:
             raise
 
     def _methods(self) -> dict[str, Method]:
-        def guarded_python(**params: Any) -> dict[str, Any]:
+        def guarded_python(code: str, label: str = "") -> dict[str, Any]:
             if not self.allow_python:
                 raise BridgeCallError(
                     "not_allowed",
                     "Python is not allowed in this Blender: its user has to switch on Allow Python in the Matchcut tab "
                     "(panel Agent)",
                 )
-            return run_python(**params)
+            return run_python(code, label)
 
         methods: dict[str, Method] = {"hello": hello, "scene_summary": scene_summary, "render_frame": render_frame}
         return {**methods, "run_python": guarded_python}
@@ -69,7 +78,7 @@ class Bridge:
 
     def close(self) -> None:
         """Stop listening, drop every client and remove the descriptor."""
-        self.descriptor.path.unlink(missing_ok=True)
+        remove_descriptor(self.descriptor)
         self._listener.stop()
 
     def run_pending(self, budget: float) -> bool:
@@ -88,7 +97,10 @@ class Bridge:
         scene = plain_text(bpy.data.filepath)
         if scene != self.descriptor.scene:
             self.descriptor = replace(self.descriptor, scene=scene)
-            write_descriptor(self.descriptor)
+            try:
+                write_descriptor(self.descriptor)
+            except OperationalError as error:  # the old one leads here as well: only the file's name in it is old
+                sys.stderr.write(f"matchcut: bridge: {error}\n")
 
 
 # --- in the window ----------------------------------------------------------------------------------------------------
@@ -180,7 +192,13 @@ def serve_headless(arguments: list[str]) -> int:
     ended = threading.Event()
     bridge = Bridge("background" if _is_program() else "wheel", label=parsed.label, allow_python=True)
     end = _ender(ended, bridge.dispatcher)
-    previous = {number: signal.signal(number, lambda *_: end()) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def on_signal(signum: int, frame: FrameType | None) -> None:
+        end()
+        if bridge.dispatcher.running():
+            raise KeyboardInterrupt  # ends the code that runs, which might not end by itself
+
+    previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         if parsed.end_with_stdin:
             threading.Thread(target=_end_with_stdin, args=(end, bridge), name="matchcut-parent", daemon=True).start()
@@ -215,5 +233,5 @@ def _end_with_stdin(end: Callable[[], None], bridge: Bridge) -> None:
     end()
     time.sleep(END_GRACE)
     # still here: an endless loop holds the main thread, and nobody is left who could wait for it
-    bridge.descriptor.path.unlink(missing_ok=True)
+    remove_descriptor(bridge.descriptor)
     os._exit(1)

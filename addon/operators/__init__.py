@@ -8,7 +8,7 @@ from typing import Any
 import bpy
 
 from ...evaluator.protocol.errors import BadInputError, MatchcutError
-from .. import jobs, tasks
+from .. import jobs, workflow
 
 
 class Action:
@@ -46,7 +46,7 @@ class MATCHCUT_OT_read_reference(Action, bpy.types.Operator):
         return bool(context.scene.matchcut.reference.path) and _idle()
 
     def _act(self, context: Any) -> Any:
-        return tasks.read_reference(context.scene)
+        return workflow.read_reference(context.scene)
 
 
 class MATCHCUT_OT_match_timeline(Action, bpy.types.Operator):
@@ -82,7 +82,7 @@ class MATCHCUT_OT_render(Action, bpy.types.Operator):
         return bool(context.scene.matchcut.reference.path) and _idle()
 
     def _act(self, context: Any) -> Any:
-        return tasks.render(context.scene)
+        return workflow.render(context.scene)
 
 
 class MATCHCUT_OT_score(Action, bpy.types.Operator):
@@ -98,7 +98,7 @@ class MATCHCUT_OT_score(Action, bpy.types.Operator):
         return bool(context.scene.matchcut.reference.path) and _idle()
 
     def _act(self, context: Any) -> Any:
-        return tasks.score(context.scene)
+        return workflow.score(context.scene)
 
 
 class MATCHCUT_OT_cancel(Action, bpy.types.Operator):
@@ -131,7 +131,7 @@ class MATCHCUT_OT_open_report(Action, bpy.types.Operator):
         return bool(context.scene.matchcut.results.folder)
 
     def _act(self, context: Any) -> None:
-        bpy.ops.wm.url_open(url=_there(tasks.report_path(context.scene), "report").as_uri())
+        bpy.ops.wm.url_open(url=_there(workflow.report_path(context.scene), "report").as_uri())
 
 
 class MATCHCUT_OT_open_render(Action, bpy.types.Operator):
@@ -147,7 +147,7 @@ class MATCHCUT_OT_open_render(Action, bpy.types.Operator):
         return bool(context.scene.matchcut.last_render)
 
     def _act(self, context: Any) -> None:
-        bpy.ops.wm.path_open(filepath=str(_there(tasks.absolute(context.scene.matchcut.last_render), "video")))
+        bpy.ops.wm.path_open(filepath=str(_there(workflow.absolute(context.scene.matchcut.last_render), "video")))
 
 
 class MATCHCUT_OT_copy_details(Action, bpy.types.Operator):
@@ -186,7 +186,7 @@ class MATCHCUT_OT_install_evaluator(Action, bpy.types.Operator):
         return _idle()
 
     def _act(self, context: Any) -> Any:
-        return tasks.install_evaluator()
+        return workflow.install_evaluator()
 
 
 def _there(path: Path | None, what: str) -> Path:

@@ -12,9 +12,8 @@ from typing import Any
 import bpy
 
 from ...evaluator.protocol.errors import BadInputError, ExitStatus, MatchcutError
-from ...evaluator.protocol.files import read_json
-from ...evaluator.protocol.render_job import JOB_FORMAT, RenderJob, RenderStatus
-from ..scene_copy import save_copy
+from ...evaluator.protocol.render_job import RenderJob, RenderStatus
+from ..scene_file import open_scene, save_copy
 from ..timeline import match_timeline, timeline_problems
 from .geometry import render_geometry
 from .pictures import go_to, render_pictures
@@ -28,7 +27,7 @@ def run_job(folder: Path) -> int:
     status = RenderStatus(blender=bpy.app.version_string)
     try:
         try:
-            job = RenderJob.from_json(read_json(folder / "job.json", JOB_FORMAT))
+            job = RenderJob.read(folder)
             status.total = (job.last - job.first + 1) * (job.pictures + job.passes)
             write_status(status, folder)
             _remove_leftovers(folder)
@@ -78,18 +77,29 @@ def _open_scene(folder: Path, source: Path) -> None:
     """
     copy = folder / "scene.blend"
     opened = copy if copy.exists() else source
-    try:
-        bpy.ops.wm.open_mainfile(filepath=str(opened), load_ui=False, use_scripts=False)
-    except RuntimeError as error:
-        reason = " ".join(str(error).removeprefix("Error: ").split())
-        raise BadInputError(f"{source}: Blender cannot open it ({reason})") from error
+    open_scene(opened)
+    lost = missing_files(bpy.data.libraries)
+    if lost:
+        raise BadInputError(
+            f"{source}: the linked library {lost[0]} is missing; put it there, or append what is linked"
+        )
     if opened != copy:
-        save_copy(copy)
+        save_copy(bpy.context.scene, copy)
+
+
+def missing_files(blocks: Any) -> list[str]:
+    """The files that libraries or images read and that are not there, in order; what is packed is in the .blend."""
+    named = (block.filepath for block in blocks if block.users and not block.packed_file and block.filepath)
+    return sorted({path for path in map(bpy.path.abspath, named) if not Path(path).is_file()})
 
 
 def _render(folder: Path, job: RenderJob, status: RenderStatus) -> None:
     scene = bpy.context.scene
+    if not any(layer.use for layer in scene.view_layers):
+        raise BadInputError(f"scene {scene.name!r} has no view layer that is rendered; turn on `Use for Rendering`")
     status.notes += timeline_problems(scene, job.timeline)
+    images = [image for image in bpy.data.images if image.source == "FILE"]
+    status.notes += [f"the image {path} is missing; it renders as magenta" for path in missing_files(images)]
     match_timeline(scene, job.timeline)
     scene.render.resolution_x, scene.render.resolution_y = job.size
     use_engine(scene, job.engine if job.pictures else "CYCLES")

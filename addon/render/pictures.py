@@ -19,9 +19,15 @@ from .settings import write_png
 def go_to(scene: Any, frame: int) -> Any:
     """Move the scene to reference frame `frame` and return the camera that shows it.
 
-    Raises BadInputError where there is none.
+    Raises BadInputError where there is none, or where Blender has no such frame.
     """
-    scene.frame_set(scene.frame_start + frame)  # also makes the camera of the last bound marker the scene's
+    wanted = scene.frame_start + frame
+    scene.frame_set(wanted)  # also makes the camera of the last bound marker the scene's
+    if scene.frame_current != wanted:
+        raise BadInputError(
+            f"scene {scene.name!r} starts at frame {scene.frame_start}, so that the reference's frame {frame} lies "
+            f"beyond Blender's last one, {scene.frame_current}; let the scene start earlier"
+        )
     if scene.camera is None or scene.camera.type != "CAMERA":
         raise BadInputError(f"scene {scene.name!r} has no camera at frame {scene.frame_current}; make one active")
     return scene.camera

@@ -31,7 +31,7 @@ FRAME_CATEGORIES: frozenset[Category] = frozenset(
 """Checked at single frames (start = end); the others are checked over intervals."""
 
 Identifier = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-FrameIndex = Annotated[int, Field(ge=0)]
+FrameIndex = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class Entity(Record):
@@ -66,7 +66,7 @@ class Clip(Record):
     id: Identifier
     video: Identifier
     frame_offset: FrameIndex
-    frame_count: Annotated[int, Field(ge=1)]
+    frame_count: Annotated[int, Field(ge=1, le=2**31 - 1)]
     shot_transitions: list[FrameIndex]
     """Local frames at which a new shot begins."""
     entities: list[Entity]

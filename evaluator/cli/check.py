@@ -43,8 +43,8 @@ def run(arguments: argparse.Namespace, reporter: Reporter) -> int:
         for warning in info.warnings:
             reporter.warning(f"{role}: {warning}")
     timeline = check_timeline(reference, reconstruction, reporter=reporter)
-    given = detect_cuts(arguments.reference, reporter=reporter, stage="cuts (reference)")
-    rebuilt = detect_cuts(arguments.reconstruction, reporter=reporter, stage="cuts (reconstruction)")
+    given = detect_cuts(arguments.reference, reporter=reporter, stage="cuts, reference")
+    rebuilt = detect_cuts(arguments.reconstruction, reporter=reporter, stage="cuts, reconstruction")
     shots = compare_cuts(given, on_reference(rebuilt, reconstruction.timeline, reference.timeline))
     data = {
         "passed": passed(timeline, shots),
@@ -91,7 +91,7 @@ def text(reference: VideoInfo, timeline: TimelineCheck, shots: ShotCheck) -> str
 
 def _offset(offset: int | None, reference: VideoInfo) -> tuple[str, str]:
     if offset is None:
-        return "unknown", "the pictures do not decide"
+        return "unknown", "not decided by the content"
     if offset == 0:
         return "0 frames", "agrees"
     seconds = abs(offset) / float(reference.timeline.rate)

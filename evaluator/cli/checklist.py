@@ -75,7 +75,8 @@ def _answer(
 
 def _statistics_text(data: dict[str, Any]) -> str:
     frames = data["frames"]
-    crossing = f"{data['clips_crossing_a_cut']} cross a cut"
+    crossings = data["clips_crossing_a_cut"]
+    crossing = f"{crossings} {'crosses' if crossings == 1 else 'cross'} a cut"
     length = f"frames {frames['total']} ({frames['shortest']}–{frames['longest']} a clip)"
     if "clip_seconds" in data:
         seconds = data["clip_seconds"]
@@ -83,7 +84,7 @@ def _statistics_text(data: dict[str, Any]) -> str:
     lines = [
         f"videos {data['videos']}, clips {data['clips']} ({crossing}), entities {data['entities']}",
         length,
-        f"records {data['records']}; a record counts in each of its settings:",
+        f"checks {data['records']}; a check counts in each of its settings:",
         "",
         f"{'category':<20}" + "".join(f"{setting:>12}" for setting in SETTINGS),
     ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -18,11 +19,12 @@ from typing import Any
 
 from ...assets_ui.samples import VARIANTS, Sample, find_sample
 from ..checklist.records import SETTINGS
-from ..environment.blender import Blender, child_environment, find_blender
+from ..environment.blender import Blender, find_blender, run_child
 from ..judge.providers import open_provider
 from ..pipeline.score import ScoreRequest, score
 from ..protocol.errors import BadInputError, ExitStatus, OperationalError
 from ..protocol.files import atomic_path, content_key, sha256_of, write_text
+from ..protocol.lock import sole_user
 from ..protocol.messages import Reporter
 from ..render.job import RenderOutcome, render_scene
 from .score import summary, summary_lines
@@ -50,10 +52,10 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     if args.judge is not None:
         open_provider(args.judge)  # a judge that cannot be asked is told before the minutes of rendering
     blender = find_blender(reporter.status)
-    _make_folder(out)
-    reference, reconstruction = (_render(sample, variant, args, blender, reporter) for variant in VARIANTS)
-    assert reference.video is not None
-    _copy(reference.video, out / "reference.mp4")
+    with sole_user(out / "scenes"):
+        reference, reconstruction = (_render(sample, variant, args, blender, reporter) for variant in VARIANTS)
+        assert reference.video is not None
+        _copy(reference.video, out / "reference.mp4")
     request = ScoreRequest(
         reference=out / "reference.mp4",
         out=out,
@@ -72,15 +74,6 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         lines = [*summary_lines(results), "", known, "", f"report  {out / 'report.html'}"]
         sys.stdout.write("\n".join(lines) + "\n")
     return ExitStatus.DONE
-
-
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInputError(
-            f"--out {out}: cannot be made ({error.strerror or error}); choose another folder"
-        ) from error
 
 
 def _render(
@@ -113,17 +106,17 @@ def build_scene(sample: Sample, variant: str, folder: Path, blender: Blender, re
     built_from.unlink(missing_ok=True)
     scene.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    command = blender.command("sample", sample.name, variant, str(scene.resolve()))
+    command = blender.command("sample", sample.name, variant, str(scene.resolve()), "--follow-parent")
+    followed, held = os.pipe()  # the child ends itself when this process does, and with it the held end
     try:
-        # the child is ended on every exception, an interrupt included
-        child = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=BUILD_SECONDS, env=child_environment(), check=False,
-        )  # fmt: skip
+        child = run_child(command, seconds=BUILD_SECONDS, stdin=followed)
     except OSError as error:
         raise BadInputError(f"{blender.path}: Blender does not start ({error}); run: matchcut doctor") from error
     except subprocess.TimeoutExpired:
         raise OperationalError(f"building {scene}: Blender took more than {BUILD_SECONDS} s; try again") from None
+    finally:
+        os.close(followed)
+        os.close(held)
     if child.returncode != 0 or not scene.is_file():
         said = [line for text in (child.stdout, child.stderr) for line in text.splitlines() if line.strip()]
         reason = said[-1].strip().removeprefix("matchcut: ") if said else "it said nothing"

@@ -145,8 +145,8 @@ def _extension_command(blender: str, *arguments: str) -> None:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise OperationalError(f"{blender}: extension {arguments[0]} did not run ({error})") from error
-    said = answer.stdout + answer.stderr
-    faults = [line.strip() for line in said.splitlines() if re.search(r"\b(FATAL_ERROR|ERROR|error):?", line)]
-    if answer.returncode != 0 or faults:
-        reason = (faults or said.strip().splitlines() or ["no reason given"])[-1]
+    if answer.returncode != 0:
+        said = (answer.stdout + answer.stderr).strip().splitlines()
+        faults = [line.strip() for line in said if re.match(r"(FATAL_)?ERROR\b", line)]
+        reason = (faults or said or ["no reason given"])[-1]
         raise OperationalError(f"{blender}: extension {arguments[0]} failed: {reason}")

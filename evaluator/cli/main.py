@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from types import FrameType
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 from ..protocol.errors import CancelledByUserError, ExitStatus, MatchcutError
 from ..protocol.messages import Reporter
@@ -32,6 +36,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "test": ("test", "run the tests that this machine allows"),
 }
 
+UNUSABLE_PATH = frozenset(
+    {
+        errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST, errno.EACCES, errno.EPERM,
+        errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL,
+    }
+)  # fmt: skip
+"""Errors of the system that say that a given path is the fault; with any other one a second try may work."""
+
 EXAMPLES = r"""examples:
   matchcut demo
   matchcut score --reference shot.mp4 --reconstruction mine.mp4 --out scored
@@ -52,10 +64,21 @@ class CommandModule(Protocol):
 
 def top_level_help() -> str:
     """The text of `matchcut --help`."""
-    lines = ["usage: matchcut COMMAND [options]   (matchcut COMMAND --help tells more)", ""]
+    lines = [
+        "usage: matchcut COMMAND [options]   (matchcut COMMAND --help tells more; in a checkout: ./run COMMAND)",
+        "",
+    ]
     lines += ["Rebuild a reference shot in Blender, and score the match.", "", "commands:"]
     lines += [f"  {name:<10} {text}" for name, (_, text) in COMMANDS.items()]
     return "\n".join([*lines, "", EXAMPLES, ""])
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """See argparse.ArgumentParser."""
+        self.exit(ExitStatus.BAD_INPUT, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def _on_terminate(signum: int, frame: FrameType | None) -> None:
@@ -65,6 +88,65 @@ def _on_terminate(signum: int, frame: FrameType | None) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run one command; `arguments` are without the program's name. A user's error gives an exit status."""
+    _open_streams()
+    try:
+        _listen_for_signals()
+        status = _run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:  # before the command ran, or while it ended
+        sys.stderr.write("matchcut: cancelled\n")
+        status = CancelledByUserError.exit_status
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] == __name__.split(".")[0]:
+            raise
+        sys.stderr.write(
+            f"matchcut: {sys.executable} has no package {error.name}; run matchcut setup (in a checkout ./run setup),"
+            " or name a Python that has it\n"
+        )
+        status = ExitStatus.BAD_INPUT
+    except OSError as error:  # standard output: nobody reads it any more, or its disk is full
+        with contextlib.suppress(OSError):  # standard error may go to the same place
+            if not isinstance(error, BrokenPipeError):
+                sys.stderr.write(f"matchcut: {os_error_line(error)}\n")
+        status = ExitStatus.OPERATIONAL_FAILURE
+        _drop_output()
+    return status
+
+
+def _open_streams() -> None:
+    """See that all three standard streams are there and take any text.
+
+    A descriptor that was closed would be given to the next file that is opened, and a library's own message would land
+    in it; a character that the terminal does not know is written by its number.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Send what standard output still holds nowhere, or Python would complain about it once more at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _listen_for_signals() -> None:
+    # a shell starts background jobs with SIGINT ignored, and a parent cancels with it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _on_terminate)
+    if hasattr(signal, "SIGBREAK"):
+        signal.signal(signal.SIGBREAK, _on_terminate)
+
+
+def _run(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         sys.stdout.write(top_level_help())
         return ExitStatus.DONE
@@ -76,34 +158,52 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"matchcut: {name!r} is no command; see matchcut --help\n")
         return ExitStatus.BAD_INPUT
     module = cast("CommandModule", importlib.import_module(f".{COMMANDS[name][0]}", __package__))
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=f"matchcut {name}", description=module.DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     module.add_arguments(parser)
     parser.add_argument(
         "--messages", action="store_true", help="write progress as one JSON message a line (for programs)"
     )
-    parsed = parser.parse_args(rest)
-    return run_command(module, parsed)
+    return run_command(module, parser.parse_args(rest))
 
 
 def run_command(module: CommandModule, parsed: argparse.Namespace) -> int:
-    """Run a parsed command under a reporter, mapping errors to messages and exit statuses."""
-    # a shell starts background jobs with SIGINT ignored, and a parent cancels with it
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, _on_terminate)
-    if hasattr(signal, "SIGBREAK"):
-        signal.signal(signal.SIGBREAK, _on_terminate)
+    """Run a parsed command under a reporter, mapping errors to messages and exit statuses.
+
+    Raises BrokenPipeError where nobody reads standard output any more.
+    """
     with make_reporter(as_messages=parsed.messages) as reporter:
         try:
             status = module.run(parsed, reporter)
         except MatchcutError as error:
-            reporter.error(str(error))
+            reporter.error(_one_line(str(error)))
             status = error.exit_status
         except KeyboardInterrupt:
             reporter.error("cancelled")
             status = CancelledByUserError.exit_status
         except BrokenPipeError:
+            raise
+        except OSError as error:  # what no stage foresaw: a disk that fills up, a folder that may not be entered
+            reporter.error(os_error_line(error))
+            status = ExitStatus.BAD_INPUT if error.errno in UNUSABLE_PATH else ExitStatus.OPERATIONAL_FAILURE
+        except MemoryError:
+            reporter.error(
+                "there is not enough memory for this; give a smaller video or scene, or close other programs"
+            )
             status = ExitStatus.OPERATIONAL_FAILURE
         reporter.done(status)
     return int(status)
+
+
+def os_error_line(error: OSError) -> str:
+    """One line for an error of the system that has no better words: the file where it is known, and what to do."""
+    where = f"{error.filename}: " if error.filename is not None else ""
+    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+        return _one_line(f"{where}the disk is full; free some space, or choose another folder, and run this again")
+    return _one_line(f"{where}{error.strerror or error}; see to that, and run this again")
+
+
+def _one_line(text: str) -> str:
+    # a file's name may hold line feeds
+    return " ".join(text.splitlines())

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import threading
 from pathlib import Path
 from types import FrameType
 
@@ -46,14 +47,16 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
             "--instance names an open Blender; --headless and --scene start another one: give one of them"
         )
 
-    def launch(label: str) -> Child:
+    def launch(label: str, given_up: threading.Event) -> Child:
         command = find_blender().command("bridge", "--label", label, "--end-with-stdin", scene=scene)
-        return Child.start(command, label, child_environment())
+        return Child.start(command, label, child_environment(), given_up)
 
     from ...mcp_server.server import make_server  # the SDK takes a second: what is wrong above is said before
 
     session = Session(launch, own=own, instance=None if own else instance)
-    signal.signal(signal.SIGTERM, _end_now)
+    for name in ("SIGINT", "SIGTERM", "SIGBREAK"):  # the last on Windows alone
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _end_now)
     try:
         make_server(session).run("stdio")
     finally:

@@ -76,7 +76,10 @@ class MessageReporter(CommandReporter):
 
 
 class ConsoleReporter(CommandReporter):
-    """A progress bar per stage and plain lines, all on standard error: standard output is the command's answer."""
+    """A progress bar per stage and plain lines, all on standard error: standard output is the command's answer.
+
+    When every stage so far is finished its bar becomes a plain line, so that the answer stands below it.
+    """
 
     def __init__(self) -> None:
         self._bars: Any = None  # rich.progress.Progress, imported at the first progress
@@ -87,20 +90,23 @@ class ConsoleReporter(CommandReporter):
         if self._bars is not None:
             self._bars.stop()
             self._bars = None
+            self._tasks.clear()
 
     def progress(self, stage: str, done: int, total: int, text: str = "") -> None:
         """See Reporter."""
+        if not sys.stderr.isatty():  # a log: one line per finished stage
+            if done == total:
+                self._line(f"{stage}: {done} of {total}")
+            return
         if self._bars is None and not self._start():
-            end = "\n" if done == total else ""
-            if sys.stderr.isatty():
-                sys.stderr.write(f"\r\x1b[K{stage}: {done} of {total} {text}".rstrip() + end)
-                sys.stderr.flush()
-            elif end:
-                sys.stderr.write(f"{stage}: {done} of {total}{end}")
+            sys.stderr.write(f"\r\x1b[K{stage}: {done} of {total} {text}".rstrip() + ("\n" if done == total else ""))
+            sys.stderr.flush()
             return
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, total=total, text=text)
         self._bars.update(self._tasks[stage], completed=done, total=total, text=text)
+        if self._bars.finished:
+            self.close()
 
     def _start(self) -> bool:
         """Start the bars; False where rich is not installed, which is so while `setup` makes the environment."""
@@ -110,12 +116,14 @@ class ConsoleReporter(CommandReporter):
         except ImportError:
             return False
         self._bars = Progress(
-            TextColumn("{task.description:<12}", markup=False),
+            TextColumn("{task.description:<22}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(compact=True),
             TextColumn("{task.fields[text]}", markup=False),
             console=Console(stderr=True),
+            redirect_stdout=False,  # what goes to standard output has to arrive there, also into a pipe
+            redirect_stderr=False,
         )
         self._bars.start()
         return True

@@ -32,6 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, reporter: Reporter) -> int:
     """Measure, write and print."""
+    if not (args.job / "job.json").is_file():
+        raise BadInputError(
+            f"{args.job}: no render job, as it holds no job.json; give what matchcut render --passes made"
+        )
     result = measure_render(args.job, cuts=_cuts(args.cuts), reporter=reporter)
     if args.out is not None:
         result.write(args.out)

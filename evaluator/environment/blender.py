@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ..protocol.children import kill_group, own_group
 from ..protocol.errors import BadInputError
 from .create import BPY, PACKAGE_ROOT, bpy_python, default_folder, install
 
 MINIMUM = (5, 2)
+START_SECONDS = 120
+"""A first start from a cold disk takes the bpy wheel half a minute."""
 HEADLESS = PACKAGE_ROOT / "addon" / "headless.py"
 
 
@@ -77,6 +80,27 @@ def child_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
 
 
+def run_child(
+    command: list[str], *, seconds: float, stdin: int = subprocess.DEVNULL
+) -> subprocess.CompletedProcess[str]:
+    """Run a child of `child_environment` to its end and return what it printed.
+
+    It is ended with all that it started where this process is interrupted or `seconds` have passed. Raises
+    subprocess.TimeoutExpired, or OSError where it does not start.
+    """
+    with subprocess.Popen(
+        command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=child_environment(), **own_group()
+    ) as process:
+        try:
+            printed, told = process.communicate(timeout=seconds)
+        except BaseException:
+            kill_group(process)
+            raise
+    return subprocess.CompletedProcess(
+        command, process.returncode, printed.decode("utf-8", "replace"), told.decode("utf-8", "replace")
+    )
+
+
 def identify(path: str, source: str) -> Blender:
     """Ask the program or interpreter at `path` for its version; `source` says in an error where the path came from.
 
@@ -85,11 +109,12 @@ def identify(path: str, source: str) -> Blender:
     is_python = re.match(r"(python|pypy)", Path(path).name.lower()) is not None
     question = ["-c", "import bpy; print('Blender', bpy.app.version_string)"] if is_python else ["--version"]
     try:
-        answer = subprocess.run(
-            [path, *question], capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
-            env=child_environment(), check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
+        answer = run_child([path, *question], seconds=START_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise BadInputError(
+            f"{source} ({path}) told no version within {START_SECONDS} s; set $BLENDER to a Blender 5.2 or newer"
+        ) from None
+    except (OSError, ValueError) as error:
         raise BadInputError(
             f"{source} ({path}) does not start: {error}; set $BLENDER to a Blender 5.2 or newer"
         ) from error

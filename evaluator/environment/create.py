@@ -79,8 +79,9 @@ def install(
 ) -> Path:
     """Make the environment in `folder` unless it is complete already; returns its interpreter.
 
-    An environment of another lock file is replaced. A killed run leaves no stamp, so the next one starts over; packages
-    come from pip's cache then. Raises BadInputError where no interpreter fits, OperationalError where pip fails.
+    An environment of another lock file is replaced; a folder that is none is left alone. A killed run leaves no stamp,
+    so the next one starts over; packages come from pip's cache then. Raises BadInputError where no interpreter fits or
+    the folder is another's, OperationalError where pip fails.
     """
     if is_complete(folder, kind.lock):
         return python_of(folder)
@@ -92,6 +93,8 @@ def install(
             "(pyenv install 3.13, uv python install 3.13, or your system's python3 and python3-venv packages)"
         )
     say(f"making the {kind.name} environment with Python {'.'.join(map(str, chosen.version))} in {folder}")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").is_file():
+        raise BadInputError(f"{folder}: this folder is no environment and would be emptied; name another one")
     if folder.exists():
         shutil.rmtree(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Literal
 
 from ..protocol.errors import MatchcutError
-from .blender import Blender, child_environment, find_blender
+from .blender import Blender, find_blender, run_child
 from .create import BPY, EVALUATOR, PACKAGE_ROOT, default_folder, is_complete, python_of
 from .interpreters import find_interpreter
 
 State = Literal["ok", "missing", "optional"]
 
-JUDGE_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MATCHCUT_LOCAL_API_KEY")
+JUDGE_KEYS = ("MATCHCUT_LOCAL_API_KEY",)
 NEEDED_BYTES = 3 * 1024**3  # both environments take 1.9 GB, a demo 0.1 GB
 
 # Debian and Ubuntu packages of the libraries that the bpy wheel does not bring along
@@ -101,7 +101,8 @@ def _blender() -> tuple[Blender | None, Finding]:
     try:
         blender = find_blender()
     except MatchcutError as error:
-        return None, Finding("Blender", "missing", str(error), f"{_matchcut('setup --bpy')} (or set $BLENDER)")
+        found = str(error).split("; set $BLENDER")[0]  # how to mend it stands in the next line
+        return None, Finding("Blender", "missing", found, f"{_matchcut('setup --bpy')} (or set $BLENDER)")
     return blender, Finding("Blender", "ok", f"{blender.version}, {blender.kind} ({blender.path})")
 
 
@@ -169,13 +170,10 @@ def _disk() -> Finding:
 def _answers(command: list[str]) -> str | None:
     """What a command prints; None where it fails."""
     try:
-        answer = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=120, stdin=subprocess.DEVNULL,
-            env=child_environment(), check=True,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
+        answer = run_child(command, seconds=120)
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    return answer.stdout
+    return answer.stdout if answer.returncode == 0 else None
 
 
 def describe(findings: Iterator[Finding], say: Callable[[str], None]) -> bool:

@@ -72,9 +72,10 @@ def scan(path: Path) -> Scan:
 def _identity(path: Path) -> tuple[str, int, int]:
     try:
         stat = path.stat()
-    except OSError:
-        return str(path.absolute()), -1, -1  # opening it says what is wrong
-    return str(path.absolute()), stat.st_size, stat.st_mtime_ns
+        place = str(path.absolute())
+    except (OSError, ValueError):
+        return str(path), -1, -1  # opening it says what is wrong
+    return place, stat.st_size, stat.st_mtime_ns
 
 
 def _scan(path: Path) -> Scan:

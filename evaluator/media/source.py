@@ -7,6 +7,7 @@ All reading of videos goes through here, so that probe, decoding and checks spea
 from __future__ import annotations
 
 import math
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -215,11 +216,15 @@ def _before_turn(geometry: Geometry, size: tuple[int, int]) -> tuple[int, int]:
 
 
 def _open(path: Path) -> InputContainer:
-    if path.is_dir():
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise BadInputError(f"{path}: there is no such file; give a video file") from None
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+        raise BadInputError(f"{path}: cannot be read ({_reason(error)}); give a video file") from error
+    if stat.S_ISDIR(mode):
         raise BadInputError(f"{path}: this is a folder; give a video file")
-    if not path.exists():
-        raise BadInputError(f"{path}: there is no such file")
-    if not path.is_file():
+    if not stat.S_ISREG(mode):
         raise BadInputError(f"{path}: not a regular file; give a video file")
     if path.stat().st_size == 0:
         raise BadInputError(f"{path}: the file is empty; give a video file")
@@ -235,8 +240,8 @@ def _open(path: Path) -> InputContainer:
         ) from error
 
 
-def _reason(error: OSError | av.FFmpegError) -> str:
-    return (error.strerror or type(error).__name__).splitlines()[0]
+def _reason(error: OSError | ValueError | av.FFmpegError) -> str:
+    return str(getattr(error, "strerror", None) or error or type(error).__name__).splitlines()[0]
 
 
 def _best_stream(container: InputContainer, path: Path) -> VideoStream:

@@ -13,9 +13,8 @@ from ..checklist.records import SETTINGS, Clip, Setting
 from ..environment.blender import Blender
 from ..judge.providers import Provider, open_provider
 from ..protocol.errors import BadInputError
-from ..protocol.files import read_json
 from ..protocol.messages import Reporter
-from ..protocol.render_job import JOB_FORMAT, RenderJob, RenderStatus
+from ..protocol.render_job import RenderJob, RenderStatus
 from ..protocol.timeline import Timeline
 
 OUTPUTS = ("results.json", "report.html")
@@ -96,7 +95,7 @@ def check_request(request: ScoreRequest, *, reporter: Reporter, blender: Callabl
 
 def check_job_timeline(job: Path, reference: Timeline) -> None:
     """Raise BadInputError where a render job was not made on the reference's timeline; its size may be scaled."""
-    timeline = RenderJob.from_json(read_json(job / "job.json", JOB_FORMAT)).timeline
+    timeline = RenderJob.read(job).timeline
     if (timeline.rate, timeline.frames) != (reference.rate, reference.frames):
         raise BadInputError(
             f"{job}: rendered on another timeline ({timeline}) than the reference's ({reference});"

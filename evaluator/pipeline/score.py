@@ -22,6 +22,7 @@ from ..judge.run import judge_clips
 from ..media.check import check_timeline
 from ..media.probe import probe
 from ..media.records import VideoInfo
+from ..protocol.lock import sole_user
 from ..protocol.messages import Reporter
 from ..protocol.render_job import RenderStatus
 from ..protocol.timeline import Timeline
@@ -53,10 +54,13 @@ def score(request: ScoreRequest, *, reporter: Reporter, blender: Callable[[], Bl
     BadInputError or OperationalError.
     """
     plan = check_request(request, reporter=reporter, blender=blender)
-    out = request.out
-    for name in OUTPUTS:
-        (out / name).unlink(missing_ok=True)
+    with sole_user(request.out):
+        _remove_outputs(request.out)
+        return _score(plan, reporter)
 
+
+def _score(plan: Plan, reporter: Reporter) -> Results:
+    request, out = plan.request, plan.request.out
     reporter.status(f"reading {request.reference.name}")
     reference = probe(request.reference)
     if plan.job is not None:
@@ -66,7 +70,6 @@ def score(request: ScoreRequest, *, reporter: Reporter, blender: Callable[[], Bl
     reporter.status(f"reading {reconstruction_path.name}")
     reconstruction = probe(reconstruction_path)
 
-    reporter.status("comparing timelines and cuts")
     timeline = check_timeline(reference, reconstruction, reporter=reporter)
     reference_cuts = detect_cuts(Path(reference.path), reporter=reporter, stage="cuts, reference")
     reconstruction_cuts = detect_cuts(Path(reconstruction.path), reporter=reporter, stage="cuts, reconstruction")
@@ -91,19 +94,28 @@ def score(request: ScoreRequest, *, reporter: Reporter, blender: Callable[[], Bl
         operational_failures=[_masked(failure, request) for failure in failures],
         provenance=provenance(status),
     )
-    results.write(out / "results.json")
-    write_report(
-        results,
-        out,
-        reference_video=shown.name,
-        reconstruction_video=rebuilt.name,
-        previews=[
-            info.path
-            for info, placed in ((results.reference, shown), (results.reconstruction, rebuilt))
-            if placed.preview
-        ],
-    )
+    try:
+        results.write(out / "results.json")
+        write_report(
+            results,
+            out,
+            reference_video=shown.name,
+            reconstruction_video=rebuilt.name,
+            previews=[
+                info.path
+                for info, placed in ((results.reference, shown), (results.reconstruction, rebuilt))
+                if placed.preview
+            ],
+        )
+    except BaseException:  # one of the two without the other would look finished
+        _remove_outputs(out)
+        raise
     return results
+
+
+def _remove_outputs(out: Path) -> None:
+    for name in OUTPUTS:
+        (out / name).unlink(missing_ok=True)
 
 
 def _render(plan: Plan, timeline: Timeline, reporter: Reporter) -> tuple[Path, Path | None, RenderStatus | None]:

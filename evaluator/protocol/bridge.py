@@ -17,6 +17,7 @@ without an answer.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
@@ -28,7 +29,7 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from .errors import OperationalError
 
@@ -193,10 +194,12 @@ def write_descriptor(descriptor: Descriptor) -> None:
     folder = descriptor_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not _is_private(folder, is_folder=True):
+        if not folder.is_symlink():  # chmod would change the folder that a link leads to, whosever it is
             folder.chmod(0o700)
-            if not _is_private(folder, is_folder=True):
-                raise OperationalError(f"{folder}: belongs to another user; remove it, or set MATCHCUT_BRIDGE_FOLDER")
+        if not _is_private(folder, is_folder=True):
+            raise OperationalError(
+                f"{folder}: is a link or belongs to another user; remove it, or set MATCHCUT_BRIDGE_FOLDER"
+            )
         handle, name = tempfile.mkstemp(prefix=".partial-", dir=folder)  # mkstemp makes it 0600
         temporary = Path(name)
         try:
@@ -211,6 +214,15 @@ def write_descriptor(descriptor: Descriptor) -> None:
         ) from error
 
 
+def remove_descriptor(descriptor: Descriptor) -> None:
+    """Remove a descriptor's file where it is there.
+
+    One that cannot be removed (on Windows while another process reads it) stays: clients find nobody behind it.
+    """
+    with contextlib.suppress(OSError):
+        descriptor.path.unlink()
+
+
 def read_descriptors() -> list[Descriptor]:
     """Every well-formed descriptor of this user, by process id; others' files and broken ones are passed over."""
     found = []
@@ -223,11 +235,24 @@ def read_descriptors() -> list[Descriptor]:
             if not isinstance(fields, dict) or fields.pop("format", None) != DESCRIPTOR_FORMAT:
                 continue
             descriptor = Descriptor(**fields)
-            if isinstance(descriptor.pid, int) and isinstance(descriptor.port, int) and is_nonce(descriptor.token):
+            if _is_well_formed(descriptor):
                 found.append(descriptor)
         except (OSError, ValueError, TypeError, RecursionError):
             continue
     return sorted(found, key=lambda one: one.pid)
+
+
+def _is_well_formed(descriptor: Descriptor) -> bool:
+    texts = (descriptor.blender, descriptor.scene, descriptor.label)
+    return (
+        isinstance(descriptor.pid, int)
+        and isinstance(descriptor.port, int)
+        and 0 < descriptor.pid < 2**31
+        and 0 < descriptor.port < 2**16
+        and is_nonce(descriptor.token)
+        and descriptor.kind in get_args(BridgeKind)
+        and all(isinstance(text, str) for text in texts)
+    )
 
 
 def _is_private(path: Path, *, is_folder: bool = False) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import threading
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from typing import Any, Final, Literal
 
 from .bridge import (
+    FRAME_LIMIT,
+    HANDSHAKE_LIMIT,
     PROTOCOL,
     BridgeCallError,
     Descriptor,
@@ -22,11 +25,14 @@ from .bridge import (
     proof,
     proves,
     read_descriptors,
+    remove_descriptor,
 )
 from .errors import OperationalError
 
 HANDSHAKE_SECONDS: Final = 5.0
 WITHDRAW_SECONDS: Final = 3.0  # the bridge's thread answers a withdrawal at once, whatever Blender is doing
+_SYNCHRONIZE: Final = 0x00100000  # the right to wait for a process, and ERROR_ACCESS_DENIED, of the Windows API
+_ACCESS_DENIED: Final = 5
 _SLICE_SECONDS: Final = 0.2  # how often a waiting call looks whether its caller gave up
 
 
@@ -69,7 +75,7 @@ class BridgeClient:
             raise BridgeConnectError(f"{descriptor}: nobody listens there any more ({error})", "gone") from error
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            client = cls(descriptor, connection, FrameBuffer())
+            client = cls(descriptor, connection, FrameBuffer(HANDSHAKE_LIMIT))
             client._handshake(deadline)
         except TimeoutError:
             connection.close()
@@ -100,6 +106,7 @@ class BridgeClient:
         self._socket.sendall(encode_frame({"proof": proof(token, "client", nonce, str(server_nonce))}))
         if self._receive(deadline).get("ready") is not True:
             raise FrameError("it did not accept the token")
+        self._buffer.limit = FRAME_LIMIT
 
     def _receive(self, deadline: float) -> dict[str, Any]:
         """The next message. Raises TimeoutError at the deadline (time.monotonic), EOFError, OSError, FrameError."""
@@ -226,18 +233,42 @@ def _result_of(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def live_descriptors(timeout: float = 1.0) -> list[Descriptor]:
-    """The descriptors whose bridge listens; files of bridges that are gone are removed.
+    """The descriptors whose bridge listens; files of processes that have ended are removed.
 
-    One that takes the connection and does not answer within `timeout` seconds counts as live: it is busy.
+    One that takes the connection and does not answer within `timeout` seconds counts as live while its process is
+    there: it is busy. Whatever else keeps this process from connecting is no reason to remove another's file.
     """
     live = []
     for descriptor in read_descriptors():
         try:
             BridgeClient.connect(descriptor, timeout=timeout).close()
         except BridgeConnectError as error:
-            if error.reason == "gone":
-                descriptor.path.unlink(missing_ok=True)
-            if error.reason != "silent":
+            is_there = _is_process(descriptor.pid)
+            if not is_there:
+                remove_descriptor(descriptor)
+            if not is_there or error.reason != "silent":
                 continue
         live.append(descriptor)
     return live
+
+
+def _is_process(pid: int) -> bool:
+    """Whether a process of that id is there, which may be another one by now."""
+    if sys.platform == "win32":  # where os.kill ends the process that it asks about
+        import ctypes
+
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        kernel.OpenProcess.restype = ctypes.c_void_p
+        handle = kernel.OpenProcess(_SYNCHRONIZE, False, pid)
+        if not handle:
+            return bool(ctypes.get_last_error() == _ACCESS_DENIED)
+        ended = kernel.WaitForSingleObject(ctypes.c_void_p(handle), 0) == 0
+        kernel.CloseHandle(ctypes.c_void_p(handle))
+        return not ended
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

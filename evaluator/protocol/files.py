@@ -20,10 +20,14 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, with its suffix; on success it replaces `path`, else it is removed.
 
     The folder is made where it is missing. The temporary name starts with a dot and `.partial`, so that a killed run
-    leaves nothing that looks finished.
+    leaves nothing that looks finished. An OSError of the writing names `path`.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".partial-", suffix=path.suffix, dir=path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=".partial-", suffix=path.suffix, dir=path.parent)
+    except OSError as error:
+        error.filename = str(path)
+        raise
     os.close(handle)
     temporary = Path(name)
     try:
@@ -35,6 +39,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
             os.umask(mask)
             temporary.chmod(0o666 & ~mask)
         temporary.replace(path)
+    except OSError as error:
+        if error.filename in (None, str(temporary), temporary):  # a full disk names no file
+            error.filename, error.filename2 = str(path), None
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -58,10 +66,16 @@ def write_json(path: Path, data: Any) -> None:
 def read_json(path: Path, form: str | None = None) -> Any:
     """Read a JSON file; with `form`, its top level has to be an object whose `format` is exactly that.
 
-    Raises BadInputError, naming the file, where it is missing, unreadable, no JSON, or of another format.
+    Raises BadInputError, naming the file, where it is missing, unreadable, no JSON, or of another format. An object
+    that gives one name twice, and NaN, which Python would take, are no JSON.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise BadInputError(f"{path}: not a regular file")
+        text = path.read_text(encoding="utf-8-sig")
+        data = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except _NoJsonError as error:
+        raise BadInputError(f"{path}: not valid JSON: {error}") from None
     except FileNotFoundError:
         raise BadInputError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -78,6 +92,23 @@ def read_json(path: Path, form: str | None = None) -> Any:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise BadInputError(f"{path}: its format is {found!r}; expected {form!r}")
     return data
+
+
+class _NoJsonError(Exception):
+    """Text that Python's reader takes and JSON does not allow."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _NoJsonError(f"the name {twice!r} is given twice in one object")
+    return found
+
+
+def _refuse_constant(name: str) -> Any:
+    raise _NoJsonError(f"{name} is no number")
 
 
 def sha256_of(path: Path) -> str:

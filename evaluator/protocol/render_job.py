@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from types import UnionType
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from .errors import BadInputError
 from .files import read_json, write_json
@@ -68,12 +69,24 @@ class RenderJob:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RenderJob:
-        """From what `to_json` wrote. Raises BadInputError where a field is missing or unknown."""
+        """From what `to_json` wrote. Raises BadInputError where a field is missing, unknown or of another type."""
         fields = {name: value for name, value in data.items() if name != "format"}
         try:
-            return cls(**{**fields, "timeline": Timeline.from_json(fields["timeline"])})
+            fields["timeline"] = Timeline.from_json(fields["timeline"])
+            _check_types(cls, fields)
+            return cls(**fields)
         except (KeyError, TypeError) as error:
             raise BadInputError(f"render job: {error}") from error
+
+    @classmethod
+    def read(cls, job_folder: Path) -> RenderJob:
+        """Read `job.json`. Raises BadInputError, naming the file, where it is missing or not of this format."""
+        path = job_folder / "job.json"
+        data = read_json(path, JOB_FORMAT)
+        try:
+            return cls.from_json(data)
+        except BadInputError as error:
+            raise BadInputError(f"{path}: {error}; render the scene again") from error
 
 
 @dataclass
@@ -105,9 +118,22 @@ class RenderStatus:
         data = read_json(job_folder / "status.json", STATUS_FORMAT)
         data.pop("format")
         try:
+            _check_types(cls, data)
             return cls(**data)
         except TypeError as error:
-            raise BadInputError(f"{job_folder / 'status.json'}: {error}") from error
+            raise BadInputError(f"{job_folder / 'status.json'}: {error}; render the scene again") from error
+
+
+def _check_types(record: type, fields: dict[str, Any]) -> None:
+    """Raise TypeError where a value of parsed JSON is not of its field's type; unknown names are left to the record."""
+    for name, hint in get_type_hints(record).items():
+        parts = get_args(hint) if get_origin(hint) is UnionType else (hint,)
+        kinds = tuple(get_origin(part) or part for part in parts)
+        if float in kinds:
+            kinds += (int,)
+        value = fields.get(name)
+        if name in fields and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)):
+            raise TypeError(f"{name} is {value!r}")
 
 
 def frame_path(job_folder: Path, frame: int) -> Path:

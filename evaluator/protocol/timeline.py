@@ -20,7 +20,7 @@ def parse_rate(text: str | int | Fraction) -> Fraction:
     """
     try:
         rate = Fraction(text)
-    except (ValueError, ZeroDivisionError, TypeError):
+    except (ValueError, ZeroDivisionError, TypeError, OverflowError):
         rate = Fraction(0)
     if rate <= 0:
         raise BadInputError(f"rate {text!r}: not a positive number of frames per second; write it as 24000/1001 or 25")
@@ -85,7 +85,7 @@ class Timeline:
         """From what `to_json` wrote. Raises BadInputError where a field is missing or wrong."""
         try:
             return cls(int(data["width"]), int(data["height"]), parse_rate(data["rate"]), int(data["frames"]))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise BadInputError(f"timeline {data!r}: {error} is missing or wrong") from error
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ that a killed run leaves none. What is there of an identical job (same scene con
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from ..media.encode import encode
 from ..media.records import VideoInfo
 from ..protocol.errors import BadInputError, ExitStatus, OperationalError
 from ..protocol.files import read_json, sha256_of, write_json
+from ..protocol.lock import sole_user
 from ..protocol.messages import Reporter
 from ..protocol.render_job import JOB_FORMAT, RenderJob, RenderStatus, frame_path
 from ..protocol.timeline import Timeline, format_rate
@@ -30,6 +32,8 @@ from ..protocol.timeline import Timeline, format_rate
 STAGE = "render"
 POLL_SECONDS = 0.1
 GRACE_SECONDS = 2.0
+FULL_BYTES = 2**20  # less than one frame takes
+MOST_SAMPLES = 2**24  # Cycles takes no more
 # a .blend as it is, compressed with Zstandard, or with gzip by an older Blender
 BLEND_MAGIC = (b"BLENDER", b"\x28\xb5\x2f\xfd", b"\x1f\x8b")
 
@@ -74,19 +78,17 @@ def render_scene(
     whole = pictures and (first, last) == (0, timeline.frames - 1)
     if whole and (job.size[0] % 2 or job.size[1] % 2):
         raise BadInputError(f"the reference is {job.size[0]}x{job.size[1]}; H.264 video needs an even width and height")
-    video = out / "reconstruction.mp4"
-    _prepare(job, out)
-    status = _run_child(job, out, blender, reporter)
-    for note in status.notes:
-        reporter.warning(note)
-    if whole:
-        info = encode(
-            [frame_path(out, frame) for frame in range(timeline.frames)],
-            timeline.rate, video, reporter=reporter, total=timeline.frames,
-        )  # fmt: skip
-        _verify(info, job, video)
-    geometry = out / "geometry" if passes else None
-    return RenderOutcome(out, video if whole else None, geometry, status)
+    video = out / "reconstruction.mp4" if whole else None
+    with sole_user(out):
+        _prepare(job, out)
+        status = _run_child(job, out, blender, reporter)
+        for note in status.notes:
+            reporter.warning(note)
+        if video is not None:
+            frames = [frame_path(out, frame) for frame in range(timeline.frames)]
+            info = encode(frames, timeline.rate, video, reporter=reporter, total=timeline.frames)
+            _verify(info, job, video)
+    return RenderOutcome(out, video, out / "geometry" if passes else None, status)
 
 
 def _check_request(
@@ -96,8 +98,8 @@ def _check_request(
         raise BadInputError(f"frames {first}-{last}: the reference has frames 0-{timeline.frames - 1}")
     if not 0 < scale <= 4:
         raise BadInputError(f"scale {scale:g}: has to lie above 0 and at most at 4")
-    if samples is not None and samples < 1:
-        raise BadInputError(f"samples {samples}: at least 1 is needed")
+    if samples is not None and not 1 <= samples <= MOST_SAMPLES:
+        raise BadInputError(f"samples {samples}: at least 1 and at most {MOST_SAMPLES} can be asked for")
     if not (pictures or passes):
         raise BadInputError("neither pictures nor passes are asked for: there is nothing to render")
 
@@ -175,10 +177,14 @@ def _failure(status: RenderStatus | None, returncode: int, job: RenderJob, out: 
         if returncode == ExitStatus.BAD_INPUT:
             return BadInputError(status.error)
         return OperationalError(status.error)
+    if shutil.disk_usage(out).free < FULL_BYTES:  # then the child could not tell it either
+        return OperationalError(f"{out}: the disk is full; free some space, or choose another folder, and render again")
     where = "before its first frame" if status is None or status.frame is None else f"after frame {status.frame}"
     how = f"was killed by signal {-returncode}" if returncode < 0 else f"ended with status {returncode}"
-    lines = (out / "render.log").read_text("utf-8", "replace").strip().splitlines() or ["no output"]
-    return OperationalError(f"{job.scene}: Blender {how} {where} ({lines[-1].strip()}); see {out / 'render.log'}")
+    told = (out / "render.log").read_text("utf-8", "replace").splitlines()
+    lines = [line.strip() for line in told if line.strip() and line != "Blender quit"] or ["no output"]
+    errors = [line for line in lines if re.match(r"\w*(Error|Exception)\b", line)] or lines
+    return OperationalError(f"{job.scene}: Blender {how} {where} ({errors[-1]}); see {out / 'render.log'}")
 
 
 @contextmanager

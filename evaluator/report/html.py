@@ -168,7 +168,13 @@ def _tiles(results: Results, sgc: SgcResult | None, checklist: ChecklistScore | 
         score = Tile("Overall score", f"{checklist.overall.value:.1f}", "of 100", coverage(checklist.overall), "plain")
     elif checklist is not None:
         title = "Not judged" if checklist.state == "not_judged" else "Unscored"
-        score = Tile("Overall score", title, "", checklist.reason or checklist.overall.reason, "none")
+        score = Tile(
+            "Overall score",
+            title,
+            "",
+            (checklist.reason or checklist.overall.reason).removeprefix("not judged: "),
+            "none",
+        )
     else:
         reason = "" if isinstance(results.checklist, ChecklistScore) else results.checklist.reason
         score = Tile("Overall score", "Unscored", "", reason, "none")

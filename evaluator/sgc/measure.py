@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..protocol.errors import BadInputError
-from ..protocol.files import read_json
 from ..protocol.messages import Reporter
-from ..protocol.render_job import JOB_FORMAT, RenderJob
+from ..protocol.render_job import RenderJob
 from .estimators import blender
 from .paper import score_pairs
 from .records import SgcResult
@@ -22,7 +21,7 @@ def measure_render(job_folder: Path, *, cuts: Sequence[int], reporter: Reporter)
     pairs of consecutive frames that the job asks for, without those across cuts. Progress is told as stage `sgc`.
     Raises BadInputError where the job or its passes are missing, incomplete or damaged, or where a cut is no frame.
     """
-    job = RenderJob.from_json(read_json(job_folder / "job.json", JOB_FORMAT))
+    job = RenderJob.read(job_folder)
     for cut in cuts:
         if not 0 < cut < job.timeline.frames:
             raise BadInputError(

@@ -128,6 +128,17 @@ def test_enabled_and_disabled_twice_leaves_nothing(program, profile, tmp_path):
     assert not folder.is_relative_to(installed / "extensions" / "user_default"), "an upgrade would wipe the environment"
 
 
+def test_any_preference_lets_the_next_start_be(program, profile):
+    """Blender gives no file to ask about while it switches add-ons on."""
+    for path, problem in (("//venv/bin/python", "there is no such Python"), ("", "not installed")):
+        setting = f"bpy.context.preferences.addons['{MODULE}'].preferences.evaluator_python = {path!r}"
+        blender(program, profile, "-b", "--python-expr", f"import bpy; {setting}; bpy.ops.wm.save_userpref()")
+        ask = f"import sys; print('STATE', sys.modules['{MODULE}.addon.jobs'].evaluator().problem)"
+        answer = blender(program, profile, "-b", "--python-expr", ask)
+        assert "Traceback" not in answer.stdout + answer.stderr
+        assert problem in answer.stdout.partition("STATE")[2]
+
+
 def test_no_deprecation_is_printed(program, profile):
     answer = blender(program, profile, "-b", "--python-expr", "import bpy; print('STARTED')")
     said = answer.stdout + answer.stderr

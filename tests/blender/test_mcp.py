@@ -5,9 +5,11 @@ import asyncio
 import base64
 import io
 import os
+import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +17,10 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("mcp")
-from matchcut.evaluator.protocol.bridge_client import live_descriptors
+from matchcut.evaluator.environment.blender import child_environment
+from matchcut.evaluator.protocol.bridge import BridgeCallError
+from matchcut.evaluator.protocol.bridge_client import BridgeClient, live_descriptors
+from matchcut.mcp_server.child import Child
 from mcp import Client, StdioServerParameters
 from PIL import Image
 
@@ -138,6 +143,49 @@ def test_a_killed_server_leaves_no_blender(blender, root, folder, code):
     assert live_descriptors() == []
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_bridge_that_runs_endless_code(blender, root, folder, number):
+    process = subprocess.Popen(
+        blender.command("bridge"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        end = time.monotonic() + 60
+        while not (found := live_descriptors()):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        client = BridgeClient.connect(found[0])
+        pid = client.call("run_python", {"code": "import os; os.getpid()"})["result"]
+        with pytest.raises(BridgeCallError, match="goes on"):
+            client.call("run_python", {"code": "while True: pass"}, timeout=0.5)
+        os.kill(int(pid), number)
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert live_descriptors() == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a script as a program")
+def test_a_blender_behind_a_script_is_ended_too(blender, root, folder, tmp_path):
+    """`blender` on PATH is often a script that starts Blender: ending the script alone would leave Blender."""
+    start = tmp_path / "start.sh"
+    start.write_text(
+        f"#!/bin/sh\n{shlex.join(blender.command('bridge', '--label', 'me', '--end-with-stdin'))}\nexit 0\n"
+    )
+    child = Child.start(["/bin/sh", str(start)], "me", child_environment(), threading.Event())
+    try:
+        client = BridgeClient.connect(child.descriptor)
+        pid = int(client.call("run_python", {"code": "import os; os.getpid()"})["result"])
+        with pytest.raises(BridgeCallError, match="goes on"):
+            client.call("run_python", {"code": "while True: pass"}, timeout=0.5)
+        assert is_alive(pid)
+        child.kill()
+        assert_ends(pid, 2)
+    finally:
+        child.close()
+
+
 # the server's own parts in a process that can be killed while a call is under way
 KILLED = """
 import runpy, sys
@@ -147,8 +195,9 @@ from matchcut.evaluator.environment.blender import child_environment, find_blend
 from matchcut.mcp_server.child import Child
 from matchcut.mcp_server.session import Session
 blender = find_blender()
-def launch(label):
-    return Child.start(blender.command("bridge", "--label", label, "--end-with-stdin"), label, child_environment())
+def launch(label, given_up):
+    command = blender.command("bridge", "--label", label, "--end-with-stdin")
+    return Child.start(command, label, child_environment(), given_up)
 session = Session(launch, own=True)
 print(session.call("run_python", {"code": "import os; os.getpid()"}, timeout=60)[0]["result"], flush=True)
 session.call("run_python", {"code": code}, timeout=60)

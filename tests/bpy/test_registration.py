@@ -8,7 +8,7 @@ import warnings
 import bpy
 import matchcut
 import pytest
-from matchcut.addon import jobs, registration, tasks
+from matchcut.addon import jobs, registration, workflow
 
 
 def footprint():
@@ -54,6 +54,14 @@ def test_twice_on_and_off_leaves_nothing():
             assert footprint() == before
     assert before == ([], [], [False], False, [])
     assert [str(warning.message) for warning in caught] == []
+
+
+def test_handlers_that_other_code_removed_do_not_stop_it():
+    matchcut.register()
+    for name in ("load_post", "undo_post", "redo_post"):
+        getattr(bpy.app.handlers, name).clear()
+    matchcut.unregister()
+    assert footprint() == ([], [], [False], False, [])
 
 
 def is_title_case(label):
@@ -110,4 +118,4 @@ def test_settings_are_saved_with_the_file(registered, tmp_path):
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "saved.blend"))
     state = bpy.context.scene.matchcut
     assert state.setting == "detailed"
-    assert tasks.absolute(state.reference.path) == tmp_path / "reference.mp4"
+    assert workflow.absolute(state.reference.path) == tmp_path / "reference.mp4"

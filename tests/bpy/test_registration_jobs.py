@@ -9,7 +9,7 @@ from pathlib import Path
 import bpy
 import matchcut
 import pytest
-from matchcut.addon import jobs, tasks
+from matchcut.addon import jobs, workflow
 from matchcut.evaluator.protocol.errors import BadInputError
 
 VIDEO = {
@@ -117,7 +117,9 @@ def test_score_leaves_the_artists_file_as_it_is(scene, tmp_path):
     assert lines(scene)["Checklist", "Overall"] == "not judged: no judge configured"
     assert jobs.last().warnings == ["the scene has no lights"]
     bpy.ops.matchcut.score()
-    assert tasks.report_path(scene) == folder.with_name("score-002") / "report.html", "a score overwrote the one before"
+    assert workflow.report_path(scene) == folder.with_name("score-002") / "report.html", (
+        "a score overwrote the one before"
+    )
 
 
 def test_the_copy_keeps_relative_paths(scene, tmp_path):
@@ -126,7 +128,7 @@ def test_the_copy_keeps_relative_paths(scene, tmp_path):
     bpy.ops.wm.save_as_mainfile(filepath=str(artists))
     image = bpy.data.images.new("texture", 4, 4)
     image.source, image.filepath, image.use_fake_user = "FILE", "//texture.png", True
-    copy = tasks.save_copy(tmp_path / "elsewhere" / "deep" / "scene.blend")
+    copy = workflow.save_copy(scene, tmp_path / "elsewhere" / "deep" / "scene.blend")
     assert image.filepath == "//texture.png"
     bpy.ops.wm.open_mainfile(filepath=str(copy))
     found = bpy.path.abspath(bpy.data.images["texture"].filepath)
@@ -149,7 +151,7 @@ def test_an_error_of_the_evaluator_is_its_one_line(scene, tmp_path):
     assert len(scene.matchcut.results.lines) == 0
     (tmp_path / "reference.mp4").write_bytes(b"mended")
     bpy.ops.matchcut.score()
-    assert tasks.report_path(scene) == tmp_path / "out" / "score-001" / "report.html", (
+    assert workflow.report_path(scene) == tmp_path / "out" / "score-001" / "report.html", (
         "what failed was not gone on with"
     )
 
@@ -191,17 +193,18 @@ def test_a_judge_elsewhere_needs_online_access(scene, tmp_path):
         ("local:http://127.0.0.1.example.org/v1#m", False),
         ("local:http://localhost@example.org/v1#m", False),
         ("openai:gpt", False),
+        ("local:http://[::1/v1#m", False),
     ],
 )
 def test_loopback(judge, is_here):
-    assert tasks.is_loopback(judge) is is_here
+    assert workflow.is_loopback(judge) is is_here
 
 
 def test_results_reach_a_renamed_scene_and_survive_undo(scene, tmp_path):
     bpy.ops.ed.undo_push(message="base")
     bpy.ops.mesh.primitive_cube_add()
     bpy.ops.ed.undo_push(message="cube")
-    job = tasks.score(scene)
+    job = workflow.score(scene)
     scene.name = "Renamed"
     jobs.wait(job)
     assert lines(bpy.data.scenes["Renamed"])["SGC", "Pairs"] == "46 of 47 scored"
@@ -210,11 +213,39 @@ def test_results_reach_a_renamed_scene_and_survive_undo(scene, tmp_path):
     assert lines(bpy.context.scene)["SGC", "Pairs"] == "46 of 47 scored"
 
 
+def test_a_camera_that_a_marker_makes_active_is_one(scene, tmp_path):
+    camera, scene.camera = scene.camera, None
+    scene.timeline_markers.new("shot", frame=1).camera = camera
+    bpy.ops.matchcut.score()
+    assert jobs.last().state == "done"
+
+
+def test_each_scene_has_a_reference_of_its_own(scene, tmp_path, monkeypatch):
+    other = bpy.data.scenes.new("Other")
+    picked = []
+    monkeypatch.setattr(workflow, "reference_picked", picked.append)
+    (tmp_path / "other.mp4").write_bytes(b"video")
+    other.matchcut.reference.path = str(tmp_path / "other.mp4")
+    assert picked == [other], "not the scene that the window shows"
+    jobs.wait(workflow.read_reference(other))
+    assert other.matchcut.reference.known and not scene.matchcut.reference.known
+    assert asked(tmp_path)[1] == str(tmp_path / "other.mp4")
+
+
+def test_a_job_whose_results_break_something_has_ended(scene, monkeypatch):
+    monkeypatch.setattr(workflow, "_store_video", lambda *_: {}["a bug"])
+    job = workflow.read_reference(scene)
+    with pytest.raises(KeyError):
+        jobs.wait(job)
+    assert job.state == "failed" and "system console" in job.error
+    assert jobs.running() is None, "nothing could be started any more"
+
+
 def test_one_job_at_a_time(scene):
-    job = tasks.read_reference(scene)
+    job = workflow.read_reference(scene)
     assert not bpy.ops.matchcut.score.poll()
     with pytest.raises(BadInputError, match="still running"):
-        tasks.render(scene)
+        workflow.render(scene)
     jobs.wait(job)
     assert bpy.ops.matchcut.score.poll()
 
@@ -240,4 +271,4 @@ def test_opening_another_file_cancels_the_job(scene, tmp_path):
 def test_installing_needs_online_access(scene):
     assert not bpy.ops.matchcut.install_evaluator.poll()
     with pytest.raises(BadInputError, match="online access is off"):
-        tasks.install_evaluator()
+        workflow.install_evaluator()

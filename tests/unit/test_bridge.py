@@ -2,14 +2,14 @@
 """The bridge's frames, handshake and descriptors, and what it does with those who do not speak its protocol."""
 
 import json
-import os
 import socket
 import ssl
 import struct
+import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from bridge_stub import BridgeStub
@@ -30,8 +30,10 @@ from matchcut.evaluator.protocol.bridge import (
     proof,
     proves,
     read_descriptors,
+    write_descriptor,
 )
 from matchcut.evaluator.protocol.bridge_client import BridgeClient, BridgeConnectError, live_descriptors
+from matchcut.evaluator.protocol.errors import OperationalError
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -124,19 +126,68 @@ def test_descriptors_are_private_and_others_are_passed_over(stub, folder):
     assert read_descriptors() == [], "a file that others could have read is not trusted"
 
 
-def test_descriptors_of_bridges_that_are_gone_are_removed(stub):
-    other = BridgeStub(pid=1)
-    text = other.descriptor.path.read_text()
-    assert {one.pid for one in live_descriptors()} == {os.getpid(), 1}
-    other.stop()
-    other.descriptor.path.write_text(text)
-    other.descriptor.path.chmod(0o600)
-    # another program, or another bridge, has taken over its port
-    stale = replace(stub.descriptor, pid=2, token=new_nonce())
-    stale.path.write_text(json.dumps({"format": "matchcut-bridge/1", **stale.__dict__}))
-    stale.path.chmod(0o600)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "hologram"}, {"port": 0}, {"port": 99999}, {"port": "80"}, {"pid": -1}, {"pid": None}, {"label": None},
+        {"token": "short"}, {"scene": 1},
+    ],
+)  # fmt: skip
+def test_a_descriptor_with_a_field_that_cannot_be_is_passed_over(stub, wrong):
+    path = stub.descriptor.path.with_name("wrong.json")
+    path.touch(0o600)
+    path.write_text(json.dumps({"format": "matchcut-bridge/1", **asdict(stub.descriptor), **wrong}))
     assert live_descriptors() == [stub.descriptor]
-    assert not other.descriptor.path.exists() and not stale.path.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a link needs a right of its own on Windows")
+def test_a_folder_that_is_a_link_is_refused_and_what_it_leads_to_left_alone(stub, folder, tmp_path, monkeypatch):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o755)
+    (tmp_path / "link").symlink_to(elsewhere)
+    monkeypatch.setenv("MATCHCUT_BRIDGE_FOLDER", str(tmp_path / "link"))
+    with pytest.raises(OperationalError, match="is a link"):
+        write_descriptor(stub.descriptor)
+    assert elsewhere.stat().st_mode & 0o777 == 0o755 and not list(elsewhere.iterdir())
+    folder.chmod(0o777)
+    monkeypatch.setenv("MATCHCUT_BRIDGE_FOLDER", str(folder))
+    write_descriptor(stub.descriptor)
+    assert folder.stat().st_mode & 0o777 == 0o700, "a folder of one's own that was open is closed"
+
+
+def ended_pid():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_descriptors_of_processes_that_have_ended_are_removed(stub):
+    ended = ended_pid()
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # another program has taken over its port, and waits
+        left = [
+            replace(stub.descriptor, pid=ended, port=port),
+            replace(stub.descriptor, pid=ended, token=new_nonce()),  # another bridge has taken over its port
+            replace(stub.descriptor, pid=ended, port=silent.getsockname()[1]),
+        ]
+        for one in left:
+            write_descriptor(one)
+        write_descriptor(stub.descriptor)
+        assert live_descriptors(timeout=0.3) == [stub.descriptor]
+    assert read_descriptors() == [stub.descriptor]
+
+
+def test_a_bridge_that_cannot_be_reached_keeps_its_descriptor(stub, monkeypatch):
+    """A sandbox that forbids sockets must not make a running Blender unfindable for everybody else."""
+
+    def forbidden(*arguments, **options):
+        raise PermissionError("not permitted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "create_connection", forbidden)
+        assert live_descriptors() == []
+    assert live_descriptors() == [stub.descriptor]
 
 
 # --- calls
@@ -294,6 +345,40 @@ def test_a_flood_of_silent_clients_does_not_keep_a_real_one_out(stub):
     finally:
         for connection in flood:
             connection.close()
+
+
+def test_a_client_too_many_is_refused_before_it_sends_a_request(stub, monkeypatch):
+    monkeypatch.setattr(listener_module, "CLIENT_LIMIT", 1)
+    first = BridgeClient.connect(stub.descriptor)
+    with pytest.raises(BridgeConnectError) as caught:
+        BridgeClient.connect(stub.descriptor)
+    assert caught.value.reason == "closed" and first.is_open()
+
+
+def test_two_requests_of_one_id_end_the_connection(stub):
+    client = BridgeClient.connect(stub.descriptor)
+    stub.hold.set()
+    with pytest.raises(BridgeCallError):
+        client.call("scene_summary", start_timeout=0.1)  # taken back: its id is free again
+    client._socket.sendall(2 * encode_frame({"id": 7, "method": "scene_summary"}))
+    assert client._socket.recv(1) == b""
+    assert not stub.ran
+
+
+def test_a_stranger_at_the_port_cannot_fill_the_client_s_memory(stub):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(struct.pack(">I", FRAME_LIMIT))
+                connection.recv(1000), connection.recv(1000)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(BridgeConnectError, match="1024"):
+            BridgeClient.connect(replace(stub.descriptor, port=server.getsockname()[1]))
+        thread.join(5)
 
 
 def test_a_stranger_at_the_port_gets_no_proof_of_the_token(stub):

@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,18 @@ def test_an_unknown_command_is_bad_input(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err == "matchcut: 'scroe' is no command; see matchcut --help\n"
 
 
+def test_a_python_without_the_packages_is_named_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
+
+    monkeypatch.setattr("importlib.import_module", fail)
+    assert front.main(["probe", "a.mp4"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"matchcut: {sys.executable} has no package numpy; run ") and said.count("\n") == 1
+
+
 def test_help_imports_nothing_heavy(root: Path) -> None:
     code = (
         "import runpy, sys; sys.argv = ['matchcut', '--help']\n"
@@ -39,6 +52,16 @@ def test_help_imports_nothing_heavy(root: Path) -> None:
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stderr == "" and "commands:" in answer.stdout
+
+
+def test_wrong_arguments_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        front.main(["check", "--reference", "a.mp4"])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said == (
+        "matchcut check: the following arguments are required: --reconstruction; see matchcut check --help\n"
+    )
 
 
 class Command:
@@ -122,3 +145,48 @@ def test_reading_json_names_the_file_and_the_reason(tmp_path: Path, content: byt
     with pytest.raises(BadInputError) as error:
         files.read_json(path, "x/1")
     assert str(path) in str(error.value) and reason in str(error.value) and "\n" not in str(error.value)
+
+
+TERMINAL = """
+import os, pty, subprocess, sys
+master, slave = pty.openpty()
+command, environment = [sys.executable, "-c", sys.argv[1]], {**os.environ, "TERM": "xterm"}
+child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, env=environment)
+os.close(slave)
+out = child.communicate()[0]
+seen = b""
+while True:
+    try:
+        part = os.read(master, 4096)
+    except OSError:
+        break
+    if not part:
+        break
+    seen += part
+sys.stdout.buffer.write(out)
+sys.stderr.buffer.write(seen)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a terminal is made with pty")
+def test_the_answer_reaches_a_pipe_while_bars_are_on_the_terminal(root: Path) -> None:
+    code = (
+        f"import runpy; runpy.run_path({str(root / '__main__.py')!r}, run_name='x')['load_package']()\n"
+        "import sys\n"
+        "from matchcut.evaluator.cli.reporters import ConsoleReporter\n"
+        "with ConsoleReporter() as reporter:\n"
+        "    reporter.progress('render', 1, 2, 'frame [b]1[/b]')\n"
+        "    sys.stdout.write('{\"answer\": 1}\\n'); sys.stdout.flush()\n"
+        "    reporter.progress('render', 2, 2)\n"
+        "    sys.stderr.write('after\\n')\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", TERMINAL, code], capture_output=True, text=True, check=True)
+    assert answer.stdout == '{"answer": 1}\n'
+    assert "render" in answer.stderr and "2/2" in answer.stderr and answer.stderr.rstrip().endswith("after")
+
+
+def test_a_log_gets_a_line_for_each_finished_stage(capsys: pytest.CaptureFixture[str]) -> None:
+    with front.make_reporter(as_messages=False) as reporter:
+        for done in range(3):
+            reporter.progress("cuts", done, 2, "working")
+    assert capsys.readouterr().err == "cuts: 2 of 2\n"

@@ -125,9 +125,9 @@ def test_help_needs_no_environment(root: Path, tmp_path: Path) -> None:
 
 
 def test_doctor_names_keys_and_never_shows_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "canary-key")
+    monkeypatch.setenv("MATCHCUT_LOCAL_API_KEY", "canary-key")
     finding = doctor._judge_keys()
-    assert finding.state == "ok" and "OPENAI_API_KEY is set" in finding.found and "canary" not in finding.found
+    assert finding.state == "ok" and "MATCHCUT_LOCAL_API_KEY is set" in finding.found and "canary" not in finding.found
 
 
 def test_doctor_says_what_is_missing_and_what_mends_it() -> None:

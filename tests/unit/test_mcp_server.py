@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from bridge_stub import JPEG, BridgeStub
@@ -40,7 +42,7 @@ def stubs():
         stub.stop()
 
 
-def no_launch(label):
+def no_launch(label, given_up):
     raise OperationalError("no Blender here; run: matchcut doctor")
 
 
@@ -193,6 +195,24 @@ def test_a_restarted_blender_is_found_again_and_a_closed_one_is_told(stubs):
     assert "process 12" in again.structured_content["note"]
 
 
+def test_what_is_meant_for_a_closed_blender_does_not_run_in_another(stubs):
+    first = stubs(pid=11)
+
+    async def work(client):
+        await client.call_tool("scene_summary", {})
+        second = stubs(pid=12)
+        first.stop()
+        told = await client.call_tool("run_python", {"code": "1"})
+        ran_before = list(second.ran)
+        again = await client.call_tool("run_python", {"code": "1"})
+        return told, ran_before, again, second
+
+    told, ran_before, again, second = with_client(Session(no_launch), work)
+    assert told.is_error and "blender_gone" in text_of(told) and "process 12" in text_of(told)
+    assert ran_before == []
+    assert "process 12" in again.structured_content["note"] and second.ran == ["run_python"]
+
+
 def test_an_attached_blender_that_goes_away_in_mid_call_leaves_an_unknown_outcome(stubs):
     stub = stubs({"run_python": lambda code, label="": stub.listener.stop() or time.sleep(0.2) or {}})
 
@@ -224,7 +244,7 @@ def test_busy_and_deadline_are_told_apart(stubs, monkeypatch):
 def test_a_child_past_its_deadline_is_ended_and_replaced(stubs):
     children = []
 
-    def launch(label):
+    def launch(label, given_up):
         slow = {"run_python": lambda code, label="": time.sleep(0.8) or {}}
         children.append(StubChild(stubs(slow if not children else None, label=label, pid=20 + len(children))))
         return children[-1]
@@ -243,7 +263,7 @@ def test_a_child_past_its_deadline_is_ended_and_replaced(stubs):
 def test_a_child_that_dies_in_mid_call_is_told_with_its_last_words_and_replaced(stubs):
     children = []
 
-    def launch(label):
+    def launch(label, given_up):
         def die(code, label=""):
             children[0].status = 11
             children[0].stub.listener.stop()
@@ -301,9 +321,9 @@ def test_a_cancelled_call_that_has_not_begun_never_runs(stubs):
 def test_a_child_that_ends_before_it_listens_is_quoted():
     command = [sys.executable, "-c", "print('cannot open display'); raise SystemExit(4)"]
     with pytest.raises(OperationalError, match=r"status 4.*cannot open display.*matchcut doctor"):
-        Child.start(command, "label", os.environ)
+        Child.start(command, "label", os.environ, threading.Event())
     with pytest.raises(OperationalError, match="does not start"):
-        Child.start(["/no/such/blender"], "label", os.environ)
+        Child.start(["/no/such/blender"], "label", os.environ, threading.Event())
 
 
 def command_line(root, *arguments, **environment):
@@ -325,6 +345,28 @@ def test_bad_options_are_one_line_and_status_2(root, arguments, environment, tex
     done = command_line(root, *arguments, **environment)
     assert done.returncode == 2 and text in done.stderr and done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_server_that_ends_gives_up_the_blender_that_is_starting():
+    started = []
+
+    def launch(label, given_up):
+        started.append(label)
+        return Child.start([sys.executable, "-c", "import time; time.sleep(60)"], label, os.environ, given_up)
+
+    session = Session(launch)
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(session.call, "scene_summary", {}, timeout=60)
+        while not started:
+            time.sleep(0.01)
+        begun = time.monotonic()
+        session.close()
+        with pytest.raises(OperationalError, match="the server ends"):
+            call.result(5)
+    assert time.monotonic() - begun < 10
+    with pytest.raises(OperationalError, match="the server is ending"):
+        session.call("scene_summary", {}, timeout=1)
+    assert len(started) == 1
 
 
 @pytest.fixture
@@ -349,7 +391,8 @@ def test_standard_output_is_the_client_s_alone_and_its_end_ends_the_server(servi
     assert (serving.returncode, out, err) == (0, "", "")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="a signal")
-def test_it_ends_at_once_on_sigterm_while_the_client_still_holds_its_input(serving):
-    serving.send_signal(signal.SIGTERM)
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_at_once_on_a_signal_while_the_client_still_holds_its_input(serving, number):
+    serving.send_signal(number)
     assert serving.wait(5) == 130

@@ -97,7 +97,8 @@ def test_a_checklist_without_a_judge_is_not_judged(videos, checklist, tmp_path):
     assert results.checklist.overall.value is None
     assert results.checklist.overall.checks_expected == 20
     assert results.judgments == []
-    assert NO_JUDGE in (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"Not judged.</strong> {NO_JUDGE.removeprefix('not judged: ')}</p>" in page
 
 
 def test_a_judge_is_asked_once_and_its_answers_are_kept(videos, checklist, tmp_path):

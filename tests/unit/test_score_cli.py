@@ -83,7 +83,7 @@ def test_a_killed_run_leaves_nothing_that_looks_finished(root, videos, tmp_path)
         child.kill()
         child.wait(30)
         child.stdout.close()
-    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith(".partial")} == set()
+    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith((".partial", ".lock"))} == set()
 
 
 def test_summary_of_everything():

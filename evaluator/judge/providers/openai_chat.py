@@ -22,6 +22,8 @@ NO_KEY: Final = "none"
 """Sent where no key is set: the package insists on one, local servers do not look at it."""
 TIMEOUT_SECONDS: Final = 600.0
 """For every wait of one request; a model on a desktop machine takes minutes over fifty images."""
+CONNECT_SECONDS: Final = 20.0
+"""Until a server takes the connection, which is done before any work."""
 
 _SPENT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 # status → reason, and whether every other request would end the same way
@@ -48,7 +50,7 @@ class OpenAIChat:
             base_url=base_url,
             api_key=self._key,
             max_retries=0,  # every attempt is our own, so that it is recorded
-            timeout=timeout,
+            timeout=openai.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
             # a proxy set for the outside world cannot reach this machine's own servers
             http_client=openai.DefaultHttpxClient(trust_env=not _is_loopback(base_url)),
         )

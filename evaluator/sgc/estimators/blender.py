@@ -89,7 +89,9 @@ def read_index(geometry: Path) -> GeometryIndex:
             for chunk in data["chunks"]
         )
         notes = [str(note) for note in data.get("notes", [])]
-    except (KeyError, TypeError, ValueError) as error:
+        if not all(0 <= number < 2**16 for number in objects):
+            raise ValueError("an object's id is no 16-bit number")
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise BadInputError(f"{path}: a field is missing or wrong ({error!r}); render the scene again") from error
     borders = [first, *(chunk.last + 1 for chunk in chunks)]
     in_order = all(chunk.first == start <= chunk.last for chunk, start in zip(chunks, borders, strict=False))
@@ -209,7 +211,8 @@ def _read_chunk(chunk: Chunk) -> dict[str, NDArray[Any]]:
     if (arrays["depth"] < 0).any():
         raise BadInputError(f"{path}: depth holds negative values; render the scene again")
     if (np.abs(np.linalg.det(arrays["intrinsics"])) < 1e-12).any() or (
-        np.abs(np.linalg.det(arrays["world_to_camera"][:, :3, :3]) - 1) > 1e-2
+        (np.abs(np.linalg.det(arrays["world_to_camera"][:, :3, :3]) - 1) > 1e-2)
+        | (arrays["world_to_camera"][:, 3] != (0, 0, 0, 1)).any(axis=1)
     ).any():
         raise BadInputError(f"{path}: a camera is no perspective camera without scale; render the scene again")
     return arrays

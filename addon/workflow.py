@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the buttons do, as plain functions over a scene: read the reference, render, score, install the evaluator."""
+"""What the artist's buttons do, as plain functions over a scene: read the reference, render, score, install.
+
+Each starts one evaluator command (jobs.py runs and shows it) and says what of its results goes into the scene.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ from ..evaluator.protocol.messages import Message
 from . import jobs, preferences
 from .evaluator_process import PACKAGE_ROOT
 from .results import ResultLine, read_result_lines
-from .scene_copy import save_copy
+from .scene_file import save_copy
+from .timeline import has_camera
 
 RESULT_OF = {"render": "reconstruction.mp4", "score": "results.json"}
 
@@ -67,15 +71,7 @@ def render(scene: Any) -> jobs.Job:
     _need_camera(scene)
     folder = _new_folder(scene, "render")
     uid = scene.session_uid
-    arguments = [
-        "render",
-        "--reference",
-        str(reference),
-        "--scene",
-        str(save_copy(folder / "scene.blend")),
-        "--out",
-        str(folder),
-    ]
+    arguments = _scene_arguments("render", scene, reference, folder)
 
     def finish(messages: list[Message]) -> None:
         video = next((message.path for message in reversed(messages) if message.path.endswith(".mp4")), "")
@@ -104,15 +100,7 @@ def score(scene: Any) -> jobs.Job:
         options += ["--judge", judge]
     folder = _new_folder(scene, "score")
     uid = scene.session_uid
-    arguments = [
-        "score",
-        "--reference",
-        str(reference),
-        "--scene",
-        str(save_copy(folder / "scene.blend")),
-        "--out",
-        str(folder),
-    ]
+    arguments = _scene_arguments("score", scene, reference, folder)
 
     def finish(messages: list[Message]) -> None:
         _scores[uid] = (str(folder), read_result_lines(folder / "results.json"))
@@ -142,11 +130,11 @@ def judge_of(scene: Any) -> str:
 
 def is_loopback(judge: str) -> bool:
     """Whether a judge such as `local:http://127.0.0.1:8000/v1#MODEL` is on this machine."""
-    host = urlsplit(judge.partition(":")[2]).hostname or ""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        host = urlsplit(judge.partition(":")[2]).hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"
+        return False
 
 
 def report_path(scene: Any) -> Path | None:
@@ -169,7 +157,7 @@ def _existing(stored: str, what: str) -> Path:
 
 
 def _need_camera(scene: Any) -> None:
-    if scene.camera is None:
+    if not has_camera(scene):
         raise BadInputError(f"scene {scene.name}: there is no camera; add one and make it active (Ctrl Numpad 0)")
 
 
@@ -190,6 +178,12 @@ def _new_folder(scene: Any, kind: str) -> Path:
     while (base / f"{kind}-{number:03d}" / RESULT_OF[kind]).exists():
         number += 1
     return base / f"{kind}-{number:03d}"
+
+
+def _scene_arguments(command: str, scene: Any, reference: Path, folder: Path) -> list[str]:
+    """The command line of `render` and `score`, with a copy of the open file made for it in `folder`."""
+    copy = save_copy(scene, folder / "scene.blend")
+    return [command, "--reference", str(reference), "--scene", str(copy), "--out", str(folder)]
 
 
 def _scenes(uid: int) -> Iterable[Any]:
@@ -245,5 +239,6 @@ def register() -> None:
 def unregister() -> None:
     """Take the handlers off again."""
     for name, handler in reversed(HANDLERS):
-        getattr(bpy.app.handlers, name).remove(handler)
+        if handler in getattr(bpy.app.handlers, name):  # other code may have emptied the list
+            getattr(bpy.app.handlers, name).remove(handler)
     _loaded()

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Child processes that can be ended with all that they started, on every system."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+
+def own_group(*, hidden: bool = False) -> dict[str, Any]:
+    """The options of `subprocess.Popen` that give a child a process group of its own.
+
+    `hidden` keeps Windows from opening a console for it; such a child cannot be interrupted, only killed.
+    """
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | (subprocess.CREATE_NO_WINDOW if hidden else 0)}
+    return {"start_new_session": True}
+
+
+def interrupt(process: subprocess.Popen[bytes]) -> None:
+    """Ask a child of `own_group` to stop, as Ctrl-C would; it then ends its own children."""
+    if sys.platform == "win32":
+        process.send_signal(signal.CTRL_BREAK_EVENT)  # nothing else reaches a process group and nothing beyond it
+    else:
+        process.send_signal(signal.SIGINT)
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End a child of `own_group` and everything in its group at once, and wait for it."""
+    if process.poll() is None:
+        if sys.platform == "win32":
+            subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], capture_output=True, check=False)
+            process.kill()
+        else:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                pass  # it ended in between
+    process.wait()

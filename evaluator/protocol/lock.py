@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One process at a time in a folder: two runs that write the same files would mix what they make."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from .errors import BadInputError
+
+NAME: Final = ".lock"
+_BUSY: Final = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(handle: int) -> None:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def sole_user(folder: Path) -> Iterator[None]:
+    """Hold `folder`, made where it is missing, for as long as the block runs; a killed process holds nothing any more.
+
+    Raises BadInputError where another run holds it or it cannot be written. A file system without locks is used
+    without one.
+    """
+    path = folder / NAME
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise BadInputError(
+            f"{folder}: cannot be written ({error.strerror or error}); choose another folder"
+        ) from error
+    try:
+        try:
+            _lock(handle)
+            held = os.name == "nt" or os.fstat(handle).st_nlink > 0  # else its holder has just taken it away
+        except OSError as error:
+            held = error.errno not in _BUSY
+        if not held:
+            raise BadInputError(f"{folder}: another run works in this folder; wait for its end, or choose another one")
+        try:
+            yield
+        finally:
+            if os.name != "nt":  # while it is held: nobody else can hold a file of this name then
+                path.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+        if os.name == "nt":
+            with suppress(OSError):  # somebody else holds it by now
+                path.unlink()
