@@ -155,14 +155,22 @@ def _run_child(job: RenderJob, out: Path, blender: Blender, reporter: Reporter) 
             status = _read_status(out)
             if status is not None and status.done != told:
                 told = status.done
-                pace = f", {status.seconds_per_frame:.2f} s/frame" if status.seconds_per_frame else ""
-                reporter.progress(STAGE, status.done, status.total, f"frame {status.done} of {status.total}{pace}")
+                reporter.progress(STAGE, status.done, status.total, _progress_text(job, status))
             if ended:
                 break
             time.sleep(POLL_SECONDS)
     if status is None or status.state != "done":
         raise _failure(status, process.returncode, job, out)
     return status
+
+
+def _progress_text(job: RenderJob, status: RenderStatus) -> str:
+    """What the child does: pictures first, then the passes, frame by frame each."""
+    frames = job.last - job.first + 1
+    pace = f", {status.seconds_per_frame:.2f} s/frame" if status.seconds_per_frame else ""
+    if job.pictures and status.done <= frames:
+        return f"frame {status.done} of {frames}{pace}"
+    return f"passes of frame {status.done - frames * job.pictures} of {frames}{pace}"
 
 
 def _read_status(out: Path) -> RenderStatus | None:
