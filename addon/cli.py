@@ -25,6 +25,8 @@ USAGE = """usage: COMMAND ARGS
   any other                     the evaluator's: check, probe, sgc, doctor …
 """
 SCENE_COMMANDS = ("score", "render")
+STANDALONE_COMMANDS = ("doctor", "setup")
+"""Those that make the evaluator's environment or say what it lacks: Blender's own Python runs them."""
 FOLLOW_PARENT = "--follow-parent"
 GRACE_SECONDS = 10.0  # that a cancelled command may take to end its own children
 
@@ -97,9 +99,12 @@ def _sample(rest: list[str]) -> int:
 
 
 def _evaluator(command: str, rest: list[str]) -> int:
-    from .evaluator_process import child_environment, find_evaluator
+    from .evaluator_process import PACKAGE_ROOT, child_environment, find_evaluator
 
-    prefix = find_evaluator()
+    if command in STANDALONE_COMMANDS:
+        prefix, rest = [sys.executable, str(PACKAGE_ROOT / "__main__.py")], _into_own_folder(command, rest)
+    else:
+        prefix = find_evaluator()
     if command in SCENE_COMMANDS and not _has_option(rest, "--scene") and not {"-h", "--help"} & set(rest):
         if bpy.data.filepath:
             rest = [*rest, "--scene", str(_save_copy(_value_of(rest, "--out")))]
@@ -110,6 +115,20 @@ def _evaluator(command: str, rest: list[str]) -> int:
         return _run([*prefix, command, *rest], environment)
     except OSError as error:
         raise BadInputError(f"{prefix[0]}: the evaluator does not start ({error})") from error
+
+
+def _into_own_folder(command: str, rest: list[str]) -> list[str]:
+    """The arguments of `setup` with the folder that the add-on's own button installs into, where it has one."""
+    from .preferences import evaluator_folder
+
+    if command != "setup" or _has_option(rest, "--into") or {"-h", "--help"} & set(rest):
+        return rest
+    if bpy.app.binary_path and not bpy.app.online_access:
+        raise BadInputError(
+            "setup: online access is off; start Blender with --online-mode, or allow it in its preferences"
+        )
+    folder = evaluator_folder(create=True)
+    return [*rest, "--into", str(folder)] if folder is not None else rest
 
 
 def _has_option(arguments: list[str], name: str) -> bool:

@@ -57,8 +57,8 @@ def choose_evaluator(preferred: str, installed: Path | None) -> EvaluatorChoice:
         if folder is not None and is_complete(folder, EVALUATOR.lock):
             return EvaluatorChoice(python_of(folder), source)
     raise BadInputError(
-        "the evaluator is not installed; press Install Evaluator in the Matchcut tab, run matchcut setup,"
-        " or set $MATCHCUT_PYTHON to a Python that has its packages"
+        "the evaluator is not installed; press Install Evaluator in the Matchcut tab, run blender --command matchcut"
+        " setup (in a checkout ./run setup), or set $MATCHCUT_PYTHON to a Python that has its packages"
     )
 
 

@@ -82,6 +82,9 @@ def _interpreter() -> Finding:
 
 
 def _evaluator_python() -> Path | None:
+    named = os.environ.get("MATCHCUT_PYTHON")
+    if named:
+        return Path(named)
     folder = default_folder(EVALUATOR)
     if is_complete(folder, EVALUATOR.lock):
         return python_of(folder)

@@ -28,9 +28,12 @@ def interrupt(process: subprocess.Popen[bytes]) -> None:
         process.send_signal(signal.SIGINT)
 
 
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """End a child of `own_group` and everything in its group at once, and wait for it."""
-    if process.poll() is None:
+def kill_group(process: subprocess.Popen[bytes], *, leftovers: bool = False) -> None:
+    """End a child of `own_group` and everything in its group at once, and wait for it.
+
+    With `leftovers` also what a child that has just ended by itself left in its group (POSIX alone can tell).
+    """
+    if process.poll() is None or (leftovers and sys.platform != "win32"):
         if sys.platform == "win32":
             subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], capture_output=True, check=False)
             process.kill()

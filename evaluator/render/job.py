@@ -7,14 +7,12 @@ that a killed run leaves none. What is there of an identical job (same scene con
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -22,6 +20,7 @@ from typing import BinaryIO
 from ..environment.blender import Blender, child_environment
 from ..media.encode import encode
 from ..media.records import VideoInfo
+from ..protocol.children import kill_group, own_group
 from ..protocol.errors import BadInputError, ExitStatus, OperationalError
 from ..protocol.files import read_json, sha256_of, write_json
 from ..protocol.lock import sole_user
@@ -203,9 +202,7 @@ def _child(command: list[str], log: BinaryIO, blender: Blender) -> Iterator[subp
     """
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, env=child_environment(),
-            start_new_session=os.name == "posix",
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, env=child_environment(), **own_group()
         )  # fmt: skip
     except OSError as error:
         raise BadInputError(f"{blender.path}: Blender does not start ({error}); run: matchcut doctor") from error
@@ -218,16 +215,9 @@ def _child(command: list[str], log: BinaryIO, blender: Blender) -> Iterator[subp
 def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.terminate()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-    if os.name == "posix":
-        try:
-            os.killpg(process.pid, signal.SIGKILL)  # what the child started and left
-        except (ProcessLookupError, PermissionError):
-            pass  # the group is empty
-    process.wait()
+    kill_group(process, leftovers=True)
     if process.stdin is not None:
         process.stdin.close()
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import bpy
 
-from ...evaluator.protocol.errors import BadInputError, MatchcutError
-from .. import jobs, workflow
+from ..evaluator.protocol.errors import BadInputError, MatchcutError
+from . import jobs, workflow
 
 
 class Action:
@@ -63,7 +63,7 @@ class MATCHCUT_OT_match_timeline(Action, bpy.types.Operator):
         return bool(context.scene.matchcut.reference.known)
 
     def _act(self, context: Any) -> None:
-        from ..timeline import match_timeline
+        from .timeline import match_timeline
 
         changes = match_timeline(context.scene, context.scene.matchcut.reference.timeline())
         self.report({"INFO"}, "; ".join(changes) or "The scene is on the reference's timeline already")
