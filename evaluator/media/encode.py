@@ -25,8 +25,9 @@ from .probe import probe
 from .records import VideoInfo
 
 ENCODER = "libx264"
-OPTIONS = {"crf": "16", "preset": "medium", "threads": "4", "x264-params": "mbtree=0"}
-"""x264 gives the same bytes for the same pictures only with the same number of threads and without macroblock trees."""
+OPTIONS = {"qp": "16", "preset": "medium", "threads": "4"}
+"""A constant quantiser: x264's rate control and macroblock trees do not give the same bytes for the same pictures on
+every run, and pulse in a picture that stands still. The number of threads is part of the result as well."""
 
 _LARGEST_TERM = 2**31 - 1  # a rational inside FFmpeg has terms of 32 bits
 _STAGE = "encode"

@@ -107,7 +107,7 @@ def test_check_as_json_and_as_messages_say_the_same(reference, wrong, capsys):
     (result,) = [message for message in messages if message["type"] == "result"]
     assert result["data"] == data
     assert {message["stage"] for message in messages if message["type"] == "progress"} == {
-        "cuts (reference)", "cuts (reconstruction)"
+        "cuts, reference", "cuts, reconstruction"
     }  # fmt: skip
 
 
