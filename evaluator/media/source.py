@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import av
 import numpy as np
@@ -176,8 +176,17 @@ class Source:
         return Geometry(frame.width, frame.height, aspect, rotation, mirrored)
 
 
-def _fraction(value: Fraction | None) -> Fraction | None:
-    # PyAV 19 has a rational type of its own
+class _Ratio(Protocol):
+    """A fraction of either kind: PyAV 19 has a rational type of its own."""
+
+    @property
+    def numerator(self) -> int: ...
+
+    @property
+    def denominator(self) -> int: ...
+
+
+def _fraction(value: _Ratio | None) -> Fraction | None:
     return None if value is None or value.denominator == 0 else Fraction(value.numerator, value.denominator)
 
 
