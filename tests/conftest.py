@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What all levels of test share: the package under its name, real clips where they lie, a place for pictures."""
 
+import functools
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +44,21 @@ def artifacts() -> Path:
     folder = ROOT / "tests" / "artifacts"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def need_evaluator_inside():
+    """A function that skips the test where this interpreter does not start inside a Blender, which may be a sandbox."""
+
+    @functools.cache
+    def starts(program: str) -> bool:
+        code = f"import subprocess; subprocess.run([{sys.executable!r}, '-c', 'import av, pydantic'], check=True)"
+        command = [program, "-b", "--factory-startup", "--python-exit-code", "1", "--python-expr", code]
+        answer = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=300, check=False)
+        return answer.returncode == 0
+
+    def need(program: str) -> None:
+        if not starts(program):
+            pytest.skip(f"the evaluator's Python ({sys.executable}) does not run from inside {program}")
+
+    return need

@@ -153,7 +153,8 @@ def test_the_command(program, profile):
     assert "the evaluator is not installed" in answer.stdout + answer.stderr
 
 
-def test_the_installed_evaluator_answers(program, profile):
+def test_the_installed_evaluator_answers(program, profile, need_evaluator_inside):
+    need_evaluator_inside(program)
     pytest.importorskip("pydantic", reason="these tests run in an environment without the evaluator's packages")
     environment = {**profile, "MATCHCUT_PYTHON": sys.executable}
     answer = blender(program, environment, "--command", "matchcut", "probe", "/no/such/video.mp4", status=2)

@@ -198,6 +198,14 @@ def test_command_line(blender, make_scene, root, tmp_path):
     assert bad.returncode == 2 and bad.stderr == "matchcut: frames 2-9: the reference has frames 0-3\n"
 
 
+@pytest.fixture
+def blender_with_evaluator(blender, need_evaluator_inside):
+    """A Blender from which the evaluator can be started."""
+    if blender.kind == "program":
+        need_evaluator_inside(blender.path)
+    return blender
+
+
 def headless(blender, *arguments, scene=None, **variables):
     variables = {"MATCHCUT_PYTHON": sys.executable, **variables}
     return subprocess.run(
@@ -206,17 +214,17 @@ def headless(blender, *arguments, scene=None, **variables):
     )  # fmt: skip
 
 
-def test_headless_render_of_the_opened_scene(blender, make_scene, tmp_path):
+def test_headless_render_of_the_opened_scene(blender_with_evaluator, make_scene, tmp_path):
     reference, out = tmp_path / "reference.mp4", tmp_path / "out"
     pictures = [np.full((36, 64, 3), 60 * index, np.uint8) for index in range(4)]
     encode(pictures, TIMELINE.rate, reference, reporter=SilentReporter(), total=4)
     scene = make_scene()
     arguments = ["render", "--reference", str(reference), "--out", str(out), "--device", "cpu"]
-    done = headless(blender, *arguments, scene=scene, BLENDER="/nowhere/blender")
+    done = headless(blender_with_evaluator, *arguments, scene=scene, BLENDER="/nowhere/blender")
     assert done.returncode == 0, done.stderr + done.stdout
     assert probe(out / "reconstruction.mp4").timeline == TIMELINE
     assert (out / "scene.blend").exists()
-    assert headless(blender, *arguments).returncode == 2
+    assert headless(blender_with_evaluator, *arguments).returncode == 2
 
 
 @pytest.mark.parametrize(
@@ -225,19 +233,19 @@ def test_headless_render_of_the_opened_scene(blender, make_scene, tmp_path):
         (["probe", "/nowhere/none.mp4"], 2, "none.mp4"),
         (["nonsense"], 2, "nonsense"),
         (["render-job"], 2, "one folder"),
-        (["render-job", "/nowhere/at/all"], 2, "job.json"),
+        (["render-job", "/nowhere/at/all"], 2, "one folder that is there"),
         (["sample", "no_such_sample", "reference", "/tmp/x.blend"], 2, "no_such_sample"),
         (["--help"], 0, ""),
     ],
 )
-def test_exit_statuses_get_through(blender, arguments, status, text):
-    done = headless(blender, *arguments)
+def test_exit_statuses_get_through(blender_with_evaluator, arguments, status, text):
+    done = headless(blender_with_evaluator, *arguments)
     assert done.returncode == status, done.stderr + done.stdout
     assert text in done.stderr
 
 
-def test_wheel_cannot_open_what_is_not_there(blender):
-    done = headless(blender, "probe", scene=Path("/nowhere/none.blend"))
+def test_wheel_cannot_open_what_is_not_there(blender_with_evaluator):
+    done = headless(blender_with_evaluator, "probe", scene=Path("/nowhere/none.blend"))
     assert done.returncode != 0 and "none.blend" in done.stderr + done.stdout
 
 

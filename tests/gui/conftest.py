@@ -47,10 +47,11 @@ def window_command(program):
 
 
 @pytest.fixture(scope="session")
-def profile(root, program, tmp_path_factory):
+def profile(root, program, need_evaluator_inside, tmp_path_factory):
     """Environment of a clean profile in which the built zip is installed and enabled."""
     from matchcut.evaluator.cli.extension import build
 
+    need_evaluator_inside(program)
     package = build(root, tmp_path_factory.mktemp("dist"), blender=program)
     environment = {
         **child_environment(),

@@ -25,12 +25,13 @@ READERS: dict[str, Any] = {
 
 
 def test_examples_of_formats_are_read_by_their_records() -> None:
-    blocks = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "formats.md").read_text(encoding="utf-8"), re.DOTALL)
     formats = set()
-    for block in blocks:
-        data = json.loads(block)
-        READERS[data["format"]](data)
-        formats.add(data["format"])
+    for page in PAGES:
+        for block in re.findall(r"```json\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            data = json.loads(block)
+            if "format" in data:
+                READERS[data["format"]](data)
+                formats.add(data["format"])
     assert formats == set(READERS)
 
 
