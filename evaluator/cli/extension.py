@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,10 @@ DESCRIPTION = """Build the Blender extension's zip from this checkout.
 
 A Blender program builds and validates it; without one the same files are packed here, by the manifest's own pattern."""
 
+CONTENTS = (
+    "__init__.py", "__main__.py", "blender_manifest.toml", "LICENSE", "README.md",
+    "addon", "assets_ui", "evaluator", "mcp_server",
+)  # fmt: skip
 TIME_OF_EVERY_ENTRY = (1980, 1, 1, 0, 0, 0)
 
 
@@ -64,14 +69,26 @@ def build(root: Path, folder: Path, *, blender: str | None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     # beside the target, so that the finished zip is moved and not copied over it
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=folder) as scratch:
+        source = _stage(root, Path(scratch) / "source")
         if blender is None:
-            _pack(root, manifest, target)
+            _pack(source, manifest, target)
         else:
-            _extension_command(blender, "build", "--source-dir", str(root), "--output-dir", scratch)
+            _extension_command(blender, "build", "--source-dir", str(source), "--output-dir", scratch)
             built = Path(scratch) / target.name
             _extension_command(blender, "validate", str(built))
             built.replace(target)
     return target
+
+
+def _stage(root: Path, source: Path) -> Path:
+    """Copy what belongs into the zip: whatever else lies in a checkout (results, videos, notes) stays out of it."""
+    source.mkdir()
+    for name in CONTENTS:
+        if (root / name).is_dir():
+            shutil.copytree(root / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif (root / name).is_file():
+            shutil.copy2(root / name, source / name)
+    return source
 
 
 def read_manifest(root: Path) -> dict[str, object]:

@@ -2,6 +2,7 @@
 """The zip as it is packed without Blender: what is in it, and the manifest it is packed by."""
 
 import json
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -50,6 +51,16 @@ def test_patterns(tmp_path):
         (tmp_path / name).touch()
     kept = packed_files(tmp_path, ["/.*", "__pycache__/", "*.pyc", "/tests/", "/run"])
     assert kept == ["a.py", "sub/.keep", "sub/run", "sub/tests/t.py"]
+
+
+def test_what_else_lies_in_a_checkout_stays_out(root, tmp_path):
+    checkout = tmp_path / "checkout"
+    (checkout / "addon").mkdir(parents=True)
+    shutil.copy(root / "blender_manifest.toml", checkout)
+    for name in ("__init__.py", "addon/cli.py", "scored.json", "private.mp4"):
+        (checkout / name).touch()
+    with zipfile.ZipFile(build(checkout, tmp_path / "dist", blender=None)) as archive:
+        assert archive.namelist() == ["__init__.py", "addon/cli.py", "blender_manifest.toml"]
 
 
 def test_a_folder_that_is_no_extension(tmp_path):
