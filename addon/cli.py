@@ -13,7 +13,7 @@ from types import FrameType
 
 import bpy
 
-from ..evaluator.protocol.children import interrupt, kill_group, own_group
+from ..evaluator.protocol.children import child_environment, interrupt, kill_group, own_group
 from ..evaluator.protocol.errors import BadInputError, CancelledByUserError, ExitStatus, MatchcutError
 from .scene_file import open_scene, save_copy
 
@@ -99,7 +99,7 @@ def _sample(rest: list[str]) -> int:
 
 
 def _evaluator(command: str, rest: list[str]) -> int:
-    from .evaluator_process import PACKAGE_ROOT, child_environment, find_evaluator
+    from .evaluator_process import PACKAGE_ROOT, find_evaluator
 
     if command in STANDALONE_COMMANDS:
         prefix, rest = [sys.executable, str(PACKAGE_ROOT / "__main__.py")], _into_own_folder(command, rest)

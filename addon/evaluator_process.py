@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from ..evaluator.environment.create import EVALUATOR, default_folder, is_complete, python_of
-from ..evaluator.protocol.children import interrupt, kill_group, own_group
+from ..evaluator.protocol.children import child_environment, interrupt, kill_group, own_group
 from ..evaluator.protocol.errors import BadInputError
 from ..evaluator.protocol.messages import Message, parse_message
 
@@ -71,14 +71,6 @@ def find_evaluator() -> list[str]:
     else:
         choice = choose_evaluator("", None)
     return [str(choice.python), str(PACKAGE_ROOT / "__main__.py")]
-
-
-def child_environment(blender: str = "") -> dict[str, str]:
-    """The environment of an evaluator: ours without what leads another Python astray, with `blender` as `$BLENDER`."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
-    if blender:
-        environment["BLENDER"] = blender
-    return environment
 
 
 class EvaluatorProcess:

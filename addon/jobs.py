@@ -15,9 +15,10 @@ from typing import Any, Literal
 import bpy
 from bpy.app.handlers import persistent
 
+from ..evaluator.protocol.children import child_environment
 from ..evaluator.protocol.errors import BadInputError, ExitStatus, MatchcutError, OperationalError
 from ..evaluator.protocol.messages import Message
-from .evaluator_process import EvaluatorProcess, child_environment, find_evaluator, stop_all
+from .evaluator_process import EvaluatorProcess, find_evaluator, stop_all
 from .preferences import evaluator_choice
 
 INTERVAL = 0.1

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..environment.blender import child_environment, find_blender
+from ..environment.blender import find_blender
 from ..environment.create import PACKAGE_ROOT
+from ..protocol.children import child_environment
 from ..protocol.errors import BadInputError, ExitStatus, OperationalError
 from ..protocol.files import atomic_path
 from ..protocol.messages import Reporter

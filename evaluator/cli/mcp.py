@@ -12,7 +12,8 @@ from types import FrameType
 
 from ...mcp_server.child import Child
 from ...mcp_server.session import Session
-from ..environment.blender import child_environment, find_blender
+from ..environment.blender import find_blender
+from ..protocol.children import child_environment
 from ..protocol.errors import BadInputError, ExitStatus
 from ..protocol.messages import Reporter
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..environment.blender import child_environment, find_blender
+from ..environment.blender import find_blender
 from ..environment.create import (
     BPY,
     EVALUATOR,
@@ -26,6 +26,7 @@ from ..environment.create import (
     python_of,
 )
 from ..environment.interpreters import BPY_VERSION, find_interpreter
+from ..protocol.children import child_environment
 from ..protocol.errors import BadInputError, ExitStatus, MatchcutError
 from ..protocol.messages import Reporter
 
@@ -145,8 +146,9 @@ LEVELS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `matchcut test`."""
     names = [level.name for level in LEVELS]
-    parser.add_argument("levels", nargs="*", metavar="LEVEL", help=f"{', '.join(names)} (default: all)")
-    parser.add_argument("pytest_options", nargs="*", metavar="-- OPTION", help="options for pytest")
+    parser.add_argument(
+        "levels", nargs="*", metavar="LEVEL", help=f"{', '.join(names)} (default: all); behind -- options for pytest"
+    )
 
 
 def run(arguments: argparse.Namespace, reporter: Reporter) -> int:
@@ -155,10 +157,11 @@ def run(arguments: argparse.Namespace, reporter: Reporter) -> int:
         raise BadInputError(f"{PACKAGE_ROOT}: this installation has no tests; run them from a checkout with ./run test")
     known = {level.name: level for level in LEVELS}
     chosen = [name for name in arguments.levels if name in known]
-    options = [name for name in arguments.levels if name not in known] + arguments.pytest_options
+    options = [name for name in arguments.levels if name not in known]
     if options and not options[0].startswith(("-", "tests")):
         raise BadInputError(f"{options[0]!r} is no level of test; they are: {', '.join(known)}")
-    add_packages(default_folder(EVALUATOR), TEST_TOOLS) if python_of(default_folder(EVALUATOR)).exists() else None
+    if python_of(default_folder(EVALUATOR)).exists():
+        add_packages(default_folder(EVALUATOR), TEST_TOOLS)
     outcomes: list[tuple[str, str]] = []
     for level in [known[name] for name in chosen] or LEVELS:
         print(f"== {level.name}", flush=True)

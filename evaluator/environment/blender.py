@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..protocol.children import kill_group, own_group
+from ..protocol.children import child_environment, kill_group, own_group
 from ..protocol.errors import BadInputError
 from .create import BPY, PACKAGE_ROOT, bpy_python, default_folder, install
 
@@ -73,11 +73,6 @@ def find_blender(say: Callable[[str], None] | None = None) -> Blender:
             "no Blender 5.2 or newer was found; set $BLENDER to its program, or run: matchcut setup --bpy"
         )
     return identify(str(python), "the bpy wheel")
-
-
-def child_environment() -> dict[str, str]:
-    """Environment for a child process: ours without what would lead another Python or Blender astray."""
-    return {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
 
 
 def run_child(

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..protocol.children import child_environment
 from ..protocol.errors import BadInputError, OperationalError
 from .interpreters import BPY_VERSION, NEWEST, OLDEST, find_interpreter, probe
 
@@ -133,11 +134,10 @@ def _stamp(folder: Path, lock: Path) -> Path:
 
 
 def _run(command: list[str], failure: str, follow: Callable[[str], None] = lambda line: None) -> None:
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
     lines: list[str] = []
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True,
-        errors="replace",
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=child_environment(),
+        text=True, errors="replace",
     ) as process:  # fmt: skip
         try:
             assert process.stdout is not None

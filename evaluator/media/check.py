@@ -27,9 +27,7 @@ LEAST_LEAD = 2.0
 other offset by at least this many standard errors. Pairs of unrelated real clips stay below 0.04 and 1.3."""
 
 _LEAST_MEAN_LEAD = 0.01  # of similarity: keeps a motion that repeats itself exactly from deciding by rounding
-_STILL_RMS = (
-    0.15  # grey levels between two signatures below which a frame counts as unmoved when looking for the offset
-)
+_STILL_RMS = 0.15  # grey levels between two signatures; below it nothing moves, for finding the offset
 _REPEATED = 1  # largest change of any cell, in grey levels, of a picture that was only encoded again
 _MOVED = 4  # smallest change of a cell that counts as the reference having moved
 _LULL = 2  # frames

@@ -73,7 +73,9 @@ def _score(plan: Plan, reporter: Reporter) -> Results:
     timeline = check_timeline(reference, reconstruction, reporter=reporter)
     reference_cuts = detect_cuts(Path(reference.path), reporter=reporter, stage="cuts, reference")
     reconstruction_cuts = detect_cuts(Path(reconstruction.path), reporter=reporter, stage="cuts, reconstruction")
-    sgc = _measure(job, reconstruction_cuts, reference.timeline, reconstruction.timeline, reporter)
+    # on the reference's timeline, as a job's frames are; a video given beside it need not lie on it
+    rebuilt_cuts = on_reference(reconstruction_cuts, reconstruction.timeline, reference.timeline)
+    sgc = _measure(job, rebuilt_cuts, reference.timeline, reporter)
     checklist, judgments, failures = _judge(plan, clips, reference, reconstruction, reporter)
 
     inputs = [request.reference, reconstruction_path]
@@ -84,9 +86,7 @@ def _score(plan: Plan, reporter: Reporter) -> Results:
         reconstruction=_named(reconstruction),
         setting=request.setting,
         timeline=timeline,
-        shots=compare_cuts(
-            reference_cuts, on_reference(reconstruction_cuts, reconstruction.timeline, reference.timeline)
-        ),
+        shots=compare_cuts(reference_cuts, rebuilt_cuts),
         sgc=sgc,
         checklist=checklist,
         clips=clips or [],
@@ -144,14 +144,10 @@ def _render(plan: Plan, timeline: Timeline, reporter: Reporter) -> tuple[Path, P
     return reconstruction, outcome.folder, outcome.status
 
 
-def _measure(
-    job: Path | None, cuts: list[int], reference: Timeline, reconstruction: Timeline, reporter: Reporter
-) -> SgcResult | Unscored:
+def _measure(job: Path | None, cuts: list[int], reference: Timeline, reporter: Reporter) -> SgcResult | Unscored:
     if job is None:
         return Unscored(reason=NO_SCENE)
-    # a job's frames are those of the reference's timeline, on which a video given beside it need not lie
-    starts = set(on_reference(cuts, reconstruction, reference))
-    within = sorted(start for start in starts if 0 < start < reference.frames)
+    within = sorted({cut for cut in cuts if 0 < cut < reference.frames})
     return measure_render(job, cuts=within, reporter=reporter)
 
 

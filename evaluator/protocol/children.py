@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Child processes that can be ended with all that they started, on every system."""
+"""Child processes: what they are started with, and how they end with all that they started, on every system."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ import signal
 import subprocess
 import sys
 from typing import Any
+
+
+def child_environment(blender: str = "") -> dict[str, str]:
+    """The environment of a child: ours without what leads another Python astray, with `blender` as `$BLENDER`."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
+    if blender:
+        environment["BLENDER"] = blender
+    return environment
 
 
 def own_group(*, hidden: bool = False) -> dict[str, Any]:

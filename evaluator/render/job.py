@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from ..environment.blender import Blender, child_environment
+from ..environment.blender import Blender
 from ..media.encode import encode
 from ..media.records import VideoInfo
-from ..protocol.children import kill_group, own_group
+from ..protocol.children import child_environment, kill_group, own_group
 from ..protocol.errors import BadInputError, ExitStatus, OperationalError
 from ..protocol.files import read_json, sha256_of, write_json
 from ..protocol.lock import sole_user

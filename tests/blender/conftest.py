@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from matchcut.evaluator.environment.blender import Blender, child_environment, identify
+from matchcut.evaluator.environment.blender import Blender, identify
 from matchcut.evaluator.environment.create import bpy_python
+from matchcut.evaluator.protocol.children import child_environment
 from matchcut.evaluator.protocol.errors import BadInputError
 
 SCENES = Path(__file__).resolve().parents[1] / "bpy" / "render_scenes.py"

@@ -11,7 +11,7 @@ import sys
 import time
 from contextlib import contextmanager
 
-from matchcut.evaluator.environment.blender import child_environment
+from matchcut.evaluator.protocol.children import child_environment
 from matchcut.evaluator.protocol.messages import parse_message
 
 

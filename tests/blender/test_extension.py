@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from matchcut.evaluator.cli.extension import build
-from matchcut.evaluator.environment.blender import child_environment, find_blender
+from matchcut.evaluator.environment.blender import find_blender
+from matchcut.evaluator.protocol.children import child_environment
 from matchcut.evaluator.protocol.errors import OperationalError
 
 MODULE = "bl_ext.user_default.matchcut"

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("mcp")
-from matchcut.evaluator.environment.blender import child_environment
 from matchcut.evaluator.protocol.bridge import BridgeCallError
 from matchcut.evaluator.protocol.bridge_client import BridgeClient, live_descriptors
+from matchcut.evaluator.protocol.children import child_environment
 from matchcut.mcp_server.child import Child
 from mcp import Client, StdioServerParameters
 from PIL import Image
@@ -191,7 +191,8 @@ KILLED = """
 import runpy, sys
 root, code = sys.argv[1:]
 runpy.run_path(root + "/__main__.py", run_name="main")["load_package"]()
-from matchcut.evaluator.environment.blender import child_environment, find_blender
+from matchcut.evaluator.environment.blender import find_blender
+from matchcut.evaluator.protocol.children import child_environment
 from matchcut.mcp_server.child import Child
 from matchcut.mcp_server.session import Session
 blender = find_blender()

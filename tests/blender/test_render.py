@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matchcut.evaluator.environment.blender import Blender, child_environment
+from matchcut.evaluator.environment.blender import Blender
 from matchcut.evaluator.media.encode import encode
 from matchcut.evaluator.media.probe import probe
+from matchcut.evaluator.protocol.children import child_environment
 from matchcut.evaluator.protocol.errors import BadInputError, OperationalError
 from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.protocol.render_job import RenderStatus

@@ -15,7 +15,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from matchcut.evaluator.environment.blender import child_environment, find_blender
+from matchcut.evaluator.environment.blender import find_blender
+from matchcut.evaluator.protocol.children import child_environment
 from matchcut.evaluator.protocol.errors import BadInputError
 from matchcut.evaluator.protocol.messages import SilentReporter
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from matchcut.addon import evaluator_process
-from matchcut.addon.evaluator_process import EvaluatorProcess, child_environment, choose_evaluator, find_evaluator
+from matchcut.addon.evaluator_process import EvaluatorProcess, choose_evaluator, find_evaluator
 from matchcut.evaluator.environment.create import EVALUATOR, python_of
+from matchcut.evaluator.protocol.children import child_environment
 from matchcut.evaluator.protocol.errors import BadInputError
 
 SAY = """
