@@ -9,6 +9,7 @@ import bpy
 
 from ..evaluator.protocol.errors import BadInputError, MatchcutError
 from . import jobs, workflow
+from .timeline import match_timeline
 
 
 class Action:
@@ -63,8 +64,6 @@ class MATCHCUT_OT_match_timeline(Action, bpy.types.Operator):
         return bool(context.scene.matchcut.reference.known)
 
     def _act(self, context: Any) -> None:
-        from .timeline import match_timeline
-
         changes = match_timeline(context.scene, context.scene.matchcut.reference.timeline())
         self.report({"INFO"}, "; ".join(changes) or "The scene is on the reference's timeline already")
 
@@ -106,7 +105,7 @@ class MATCHCUT_OT_cancel(Action, bpy.types.Operator):
 
     bl_idname = "matchcut.cancel"
     bl_label = "Cancel"
-    bl_description = "Stop what is running; nothing half finished is kept"
+    bl_description = "Stop what is running; finished frames stay, a result is not written"
 
     @classmethod
     def poll(cls, context: Any) -> bool:

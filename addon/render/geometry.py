@@ -152,7 +152,7 @@ def _flow(x: NDArray[np.float32], y: NDArray[np.float32], valid: NDArray[np.bool
 
 
 def camera_at(scene: Any, frame: int) -> Any:
-    """The camera object that the markers make active at reference frame `frame`; the scene's own before the first."""
+    """The camera object that is active at reference frame `frame`: that of the markers, else the scene's own."""
     bound = [marker for marker in scene.timeline_markers if marker.camera]
     if not bound:
         return scene.camera
