@@ -234,13 +234,15 @@ def test_headless_render_of_the_opened_scene(blender_with_evaluator, make_scene,
         (["probe", "/nowhere/none.mp4"], 2, "none.mp4"),
         (["nonsense"], 2, "nonsense"),
         (["render-job"], 2, "one folder"),
-        (["render-job", "/nowhere/at/all"], 2, "one folder that is there"),
+        (["render-job", "{missing}"], 2, "one folder that is there"),
         (["sample", "no_such_sample", "reference", "/tmp/x.blend"], 2, "no_such_sample"),
         (["--help"], 0, ""),
     ],
 )
-def test_exit_statuses_get_through(blender_with_evaluator, arguments, status, text):
-    done = headless(blender_with_evaluator, *arguments)
+def test_exit_statuses_get_through(blender_with_evaluator, tmp_path, arguments, status, text):
+    missing = tmp_path / "missing" / "job"
+    done = headless(blender_with_evaluator, *(argument.format(missing=missing) for argument in arguments))
+    assert not missing.parent.exists(), "a refused command left a folder"
     assert done.returncode == status, done.stderr + done.stdout
     assert text in done.stderr
 
