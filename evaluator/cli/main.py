@@ -26,6 +26,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score", "score a reconstruction against its reference and write a report"),
     "probe": ("probe", "show what a video really is: size, rate, frames, warnings"),
     "check": ("check", "compare the timelines and cuts of a reference and a reconstruction"),
+    "compare": ("compare", "make a side-by-side video and a contact sheet of a reference and a reconstruction"),
+    "conform": ("conform", "rewrite a reference at a constant rate, upright, and list every decision"),
+    "encode": ("encode", "make a video of a folder of pictures at an exact rate"),
     "render": ("render", "render a scene on its reference's timeline in a child Blender"),
     "sgc": ("sgc", "measure the 3D geometric consistency of a rendered scene"),
     "checklist": ("checklist", "check the files of a checklist"),
@@ -33,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "extension": ("extension", "build the Blender extension's zip"),
     "doctor": ("doctor", "show what was found, what is missing, and what mends it"),
     "setup": ("setup", "make the environments that the commands run in"),
+    "perf": ("perf", "measure what the commands cost, as ratios in one run (from a checkout)"),
     "test": ("test", "run the tests that this machine allows"),
 }
 

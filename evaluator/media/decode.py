@@ -14,8 +14,9 @@ from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
 from ..protocol.errors import BadInputError
+from .picture import Geometry, to_rgb
 from .scan import Scan, scan
-from .source import Geometry, Source, to_rgb
+from .source import Source
 
 
 @dataclass(frozen=True)

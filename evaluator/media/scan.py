@@ -2,24 +2,33 @@
 """One pass over a whole video: every frame's timestamp and a small signature of its picture.
 
 The pass is what probe reports, what frame access seeks by, and what the timeline check compares. It is kept in memory
-while the file stays the same, so that a command decodes a file for it once.
+while the file stays the same, so that a command decodes a file for it once. Who wants to see more of the pictures
+than the signature, as the cut detectors do, watches the pass.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from ..protocol.errors import BadInputError
-from .source import Damage, Geometry, Source, to_grey
+from .picture import Geometry, to_small
+from .source import Damage, Source
 
 SIGNATURE_SIZE = (32, 18)
 """(width, height) of a signature."""
+SMALL_SIZE = (256, 144)
+"""(width, height) of the pictures that a watcher is shown; a multiple of the signature's."""
+
+Watcher = Callable[[int, NDArray[np.uint8]], None]
+"""Called with (frame's index, (144, 256, 3) uint8 RGB picture as shown, averaged down) for each frame in turn."""
 
 _KEPT = 8
 
@@ -56,12 +65,16 @@ class Scan:
 _scans: OrderedDict[tuple[str, int, int], Scan] = OrderedDict()
 
 
-def scan(path: Path) -> Scan:
-    """Decode the whole of `path` once. Raises BadInputError where it cannot be opened or no frame decodes."""
-    key = _identity(path)
-    known = _scans.get(key)
+def scan(path: Path, *, watch: Watcher | None = None) -> Scan:
+    """Decode the whole of `path` once, showing `watch` each frame on the way.
+
+    Without a watcher an earlier pass over the same file is returned. Raises BadInputError where it cannot be opened or
+    no frame decodes.
+    """
+    key = identity(path)
+    known = _scans.get(key) if watch is None else None
     if known is None:
-        known = _scan(path)
+        known = _scan(path, watch)
         _scans[key] = known
         while len(_scans) > _KEPT:
             _scans.popitem(last=False)
@@ -69,7 +82,8 @@ def scan(path: Path) -> Scan:
     return known
 
 
-def _identity(path: Path) -> tuple[str, int, int]:
+def identity(path: Path) -> tuple[str, int, int]:
+    """What tells a file from a later version of itself: its place, size and time of change."""
     try:
         stat = path.stat()
         place = str(path.absolute())
@@ -78,7 +92,7 @@ def _identity(path: Path) -> tuple[str, int, int]:
     return place, stat.st_size, stat.st_mtime_ns
 
 
-def _scan(path: Path) -> Scan:
+def _scan(path: Path, watch: Watcher | None) -> Scan:
     timestamps: list[int] = []
     keyframes: list[bool] = []
     signatures: list[NDArray[np.uint8]] = []
@@ -92,7 +106,10 @@ def _scan(path: Path) -> Scan:
             last = frame
             timestamps.append(timestamp)
             keyframes.append(bool(frame.key_frame))
-            signatures.append(to_grey(frame, source.geometry(frame), SIGNATURE_SIZE))
+            small = to_small(frame, source.geometry(frame), SMALL_SIZE)
+            signatures.append(_signature(small))
+            if watch is not None:
+                watch(len(timestamps) - 1, small)
         if first is None or last is None:
             reason = source.damage.reason or "it holds no picture"
             raise BadInputError(f"{path}: no frame can be decoded ({reason}); give a whole video file")
@@ -116,6 +133,13 @@ def _scan(path: Path) -> Scan:
             other_streams=tuple(f"stream {other.index} ({other.width}x{other.height})" for other in others),
             damage=source.damage,
         )
+
+
+def _signature(small: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Luma (18, 32) uint8 of a small picture (144, 256, 3), averaged over cells."""
+    luma: NDArray[np.uint8] = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
+    signature: NDArray[np.uint8] = cv2.resize(luma, SIGNATURE_SIZE, interpolation=cv2.INTER_AREA)
+    return signature
 
 
 def _declared_seconds(source: Source) -> float | None:

@@ -21,49 +21,14 @@ from av.container import InputContainer
 from av.sidedata.sidedata import Type as SideDataType
 from av.stream import Disposition
 from av.video.frame import VideoFrame
-from av.video.reformatter import ColorRange, Colorspace, Interpolation
 from av.video.stream import VideoStream
-from numpy.typing import NDArray
 
 from ..protocol.errors import BadInputError
+from .picture import Geometry
 
-_UNSPECIFIED_MATRIX = 2  # AVCOL_SPC_UNSPECIFIED
 # PyAV 19 always replaces what is no UTF-8 in a file's metadata, and dropped the option
 _TOLERANT: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
 _WIDEST_PIXEL = 10  # a pixel aspect beyond 10:1 is a damaged header, not a lens
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """How a coded picture becomes the shown one: stretched to square pixels, then mirrored, then turned clockwise."""
-
-    coded_width: int
-    coded_height: int
-    pixel_aspect: Fraction
-    rotation_deg: int
-    mirrored: bool
-
-    @property
-    def square_size(self) -> tuple[int, int]:
-        """(width, height) with square pixels, before the turn. The short side of a pixel is stretched, never shrunk."""
-        width, height = Fraction(self.coded_width), Fraction(self.coded_height)
-        if self.pixel_aspect >= 1:
-            width *= self.pixel_aspect
-        else:
-            height /= self.pixel_aspect
-        return math.floor(width + Fraction(1, 2)), math.floor(height + Fraction(1, 2))
-
-    @property
-    def shown_size(self) -> tuple[int, int]:
-        """(width, height) as shown; may be odd."""
-        width, height = self.square_size
-        return (height, width) if self.rotation_deg in (90, 270) else (width, height)
-
-    def upright(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Mirror and turn an image (H, W) or (H, W, 3) that is still in coded orientation."""
-        if self.mirrored:
-            image = image[:, ::-1]
-        return np.ascontiguousarray(np.rot90(image, -self.rotation_deg // 90))
 
 
 @dataclass
@@ -188,40 +153,6 @@ class _Ratio(Protocol):
 
 def _fraction(value: _Ratio | None) -> Fraction | None:
     return None if value is None or value.denominator == 0 else Fraction(value.numerator, value.denominator)
-
-
-def to_rgb(frame: VideoFrame, geometry: Geometry, size: tuple[int, int] | None = None) -> NDArray[np.uint8]:
-    """The frame as shown, (H, W, 3) uint8 RGB; `size` = (width, height) as shown scales it on the way.
-
-    Matrix and range are those that the frame is tagged with. Without a tag, 1280 wide or 577 high and more is BT.709,
-    smaller is BT.601: what players assume.
-    """
-    width, height = _before_turn(geometry, size or geometry.shown_size)
-    scaled = (width, height) != (frame.width, frame.height)
-    shrinks = width * height < frame.width * frame.height
-    matrix = None
-    if frame.colorspace == _UNSPECIFIED_MATRIX and not frame.format.is_rgb:
-        matrix = Colorspace.ITU709 if frame.width >= 1280 or frame.height > 576 else Colorspace.ITU601
-    image = frame.to_ndarray(
-        format="rgb24",
-        width=width,
-        height=height,
-        src_colorspace=matrix,
-        src_color_range=ColorRange.JPEG if frame.format.name.startswith("yuvj") else None,
-        interpolation=Interpolation.BICUBIC if scaled and not shrinks else Interpolation.BILINEAR,
-    )
-    return geometry.upright(image.astype(np.uint8, copy=False))
-
-
-def to_grey(frame: VideoFrame, geometry: Geometry, size: tuple[int, int]) -> NDArray[np.uint8]:
-    """The frame's luma as shown, averaged down to `size` = (width, height): (height, width) uint8."""
-    width, height = _before_turn(geometry, size)
-    image = frame.to_ndarray(format="gray", width=width, height=height, interpolation=Interpolation.AREA)
-    return geometry.upright(image.astype(np.uint8, copy=False))
-
-
-def _before_turn(geometry: Geometry, size: tuple[int, int]) -> tuple[int, int]:
-    return (size[1], size[0]) if geometry.rotation_deg in (90, 270) else size
 
 
 def _open(path: Path) -> InputContainer:
