@@ -53,24 +53,28 @@ def _timeline(check: dict[str, Any]) -> list[ResultLine]:
         lines.append(ResultLine("Timeline", comparison["name"].capitalize(), text, "good" if agrees else "bad"))
     if check.get("offset_frames"):
         lines.append(ResultLine("Timeline", "Offset", f"{check['offset_frames']:+d} frames by content", "bad"))
-    for name, label in (("frozen", "Frozen"), ("black", "Black")):
-        stretches = check.get(name) or []
-        if stretches:
-            text = ", ".join(f"{first}–{last}" for first, last in stretches[:4])
-            more = f" and {len(stretches) - 4} more" if len(stretches) > 4 else ""
-            lines.append(ResultLine("Timeline", label, f"frames {text}{more}", "bad"))
-    return lines
+    faults = check.get("faults") or []
+    return lines + [ResultLine("Timeline", fault["kind"].capitalize(), _fault_text(fault), "bad") for fault in faults]
+
+
+def _fault_text(fault: dict[str, Any]) -> str:
+    text = f"frames {fault['first']}–{fault['last']}"
+    if fault["reference_first"] is not None:
+        text += f", reference {fault['reference_first']}–{fault['reference_last']}"
+    return text if fault["speed"] is None else f"{text}, {fault['speed']:.3g} times as fast"
 
 
 def _cuts(check: dict[str, Any]) -> list[ResultLine]:
+    fades = [_fade(match) for match in check.get("fade_matches") or []]
     matches = check["matches"]
     if not matches:
-        return [ResultLine("Cuts", "Cuts", "none in either video", "good")]
+        return [ResultLine("Cuts", "Cuts", "none in either video", "good"), *fades]
     found = sum(match["verdict"] == "found" for match in matches)
     expected = len(check["reference_cuts"])
     lines = [ResultLine("Cuts", "Found", f"{found} of {expected}", "good" if found == len(matches) else "bad")]
     others = [match for match in matches if match["verdict"] != "found"]
-    return lines + [ResultLine("Cuts", match["verdict"].capitalize(), _cut_text(match), "bad") for match in others]
+    lines += [ResultLine("Cuts", match["verdict"].capitalize(), _cut_text(match), "bad") for match in others]
+    return lines + fades
 
 
 def _cut_text(match: dict[str, Any]) -> str:
@@ -80,6 +84,16 @@ def _cut_text(match: dict[str, Any]) -> str:
     if reconstruction is None:
         return f"frame {reference} of the reference"
     return f"frame {reconstruction} instead of {reference}"
+
+
+def _fade(match: dict[str, Any]) -> ResultLine:
+    reference, reconstruction = (
+        f"{fade['first']}–{fade['last']}" if fade else "none" for fade in (match["reference"], match["reconstruction"])
+    )
+    found = match["verdict"] == "found"
+    text = f"frames {reconstruction}" if found else f"{match['verdict']}: {reconstruction}, reference {reference}"
+    shown = match["reference"] or match["reconstruction"]
+    return ResultLine("Cuts", f"Fade {shown['kind']}, {shown['shade']}", text, "good" if found else "bad")
 
 
 def _sgc(sgc: dict[str, Any]) -> list[ResultLine]:

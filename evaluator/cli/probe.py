@@ -14,10 +14,19 @@ from ..protocol.messages import Reporter
 from ..protocol.timeline import format_rate
 
 if TYPE_CHECKING:
-    from ..media.records import VideoInfo
+    from ..media.records import Edit, Hole, VideoInfo
 
-DESCRIPTION = """Decode a video once and show what it really is: its size as shown, its exact rate, how many frames
-decode, and what is odd about it."""
+DESCRIPTION = """Decode a video once and show what it really is: its size as shown (rotation, mirror and pixel aspect
+applied), its exact rate out of the timestamps, how many frames decode, holes, colours, what else is in the file, and
+what is odd about it. What the header claims stands beside it.
+
+examples:
+  matchcut probe shot.mp4
+  matchcut probe shot.mp4 --json
+  matchcut probe -- -odd-name.mp4"""
+
+MOST_ROWS = 8
+"""Of one kind, in the table; the JSON document holds all."""
 
 _RATE_SOURCES = {
     "timestamps": "from the timestamps",
@@ -50,29 +59,89 @@ def run(arguments: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def rows(info: VideoInfo) -> list[tuple[str, str]]:
-    """(label, value) pairs that describe a video to a person."""
+    """(label, value) pairs that describe a video to a person; a label that is empty goes on with the one above."""
     timeline = info.timeline
     shape = f"coded {info.coded_width}x{info.coded_height}"
     shape += f", pixel aspect {info.pixel_aspect}" if info.pixel_aspect != "1:1" else ""
-    shape += f", turned by {info.rotation_deg}° clockwise" if info.rotation_deg else ""
     shape += ", mirrored" if info.mirrored else ""
+    shape += f", turned by {info.rotation_deg}° clockwise" if info.rotation_deg else ""
     claim = "the header names no count" if info.header_frames is None else f"the header says {info.header_frames}"
-    steady = "constant" if info.constant_rate else "not constant"
-    rate = f"{format_rate(timeline.rate)} fps ({float(timeline.rate):.6g})"
+    hidden = f"; its edit list hides {info.hidden_frames}" if info.hidden_frames else ""
     return [
         ("file", info.path),
         ("size", f"{timeline.width}x{timeline.height} as shown ({shape})"),
-        ("rate", f"{rate}, {steady}, {_RATE_SOURCES[info.rate_source]}"),
-        ("frames", f"{timeline.frames} decoded ({claim})"),
-        ("duration", f"{float(timeline.duration):.6f} s"),
+        ("rate", _rate(info)),
+        ("frames", f"{timeline.frames} decoded ({claim}{hidden})"),
+        *_several("duration", _duration(info)),
         ("start", f"{info.start_seconds:.6f} s"),
-        ("codec", f"{info.codec}, {info.pixel_format}, {info.bit_depth} bit"),
+        *_several("edit list", [_edit(edit) for edit in info.edits]),
+        *_several("hole", [_hole(hole) for hole in info.holes]),
+        ("codec", f"{info.codec}, {info.pixel_format}, {info.bit_depth} bit, {_scanning(info)}"),
+        *_several("colour", _colour(info)),
+        *_several("also in it", info.other_streams),
         ("sha256", info.sha256),
-        *(("warning", warning) for warning in info.warnings),
+        *_several("warning", info.warnings, repeat=True),
     ]
+
+
+def _several(label: str, values: list[str], *, repeat: bool = False) -> list[tuple[str, str]]:
+    """A row for each value, at most MOST_ROWS of them."""
+    shown = (
+        values if len(values) <= MOST_ROWS else [*values[: MOST_ROWS - 1], f"and {len(values) - MOST_ROWS + 1} more"]
+    )
+    return [(label if repeat or index == 0 else "", value) for index, value in enumerate(shown)]
+
+
+def _rate(info: VideoInfo) -> str:
+    rate = format_rate(info.timeline.rate)
+    steady = "constant" if info.constant_rate else "not constant"
+    text = f"{rate} fps ({float(info.timeline.rate):.6g}), {steady}, {_RATE_SOURCES[info.rate_source]}"
+    return text if info.header_rate in (None, rate) else f"{text} (the header says {info.header_rate})"
+
+
+def _duration(info: VideoInfo) -> list[str]:
+    """The frames' own duration, and each other one that is a different time."""
+    exact = float(info.timeline.duration)
+    found = [(exact, "")]
+    for seconds, meaning in (
+        (info.seconds, "from the first frame to the end of the last one"),
+        (info.header_seconds, "by the header"),
+        (info.container_seconds, "to the end of the longest stream in the file"),
+    ):
+        if seconds is not None and all(abs(seconds - other) > 0.5 / info.timeline.rate for other, _ in found):
+            found.append((seconds, f" {meaning}"))
+    return [f"{seconds:.6f} s{meaning}" for seconds, meaning in found]
+
+
+def _edit(edit: Edit) -> str:
+    if edit.start_seconds is None:
+        return f"nothing for {edit.seconds:.6f} s"
+    length = f"for {edit.seconds:.6f} s" if edit.seconds else "to the end"
+    speed = f" at {edit.speed:g} times the speed" if edit.speed != 1 else ""
+    return f"from {edit.start_seconds:.6f} s of the coded video on, {length}{speed}"
+
+
+def _hole(hole: Hole) -> str:
+    return f"frame {hole.frame} to {hole.frame + 1}: {hole.seconds:.6f} s, {hole.missing} missing"
+
+
+def _scanning(info: VideoInfo) -> str:
+    if not info.interlaced_frames:
+        return "progressive"
+    order = f", {info.field_order}" if info.field_order in ("top first", "bottom first") else ""
+    return f"{info.interlaced_frames} frames interlaced{order}"
+
+
+def _colour(info: VideoInfo) -> list[str]:
+    if info.colour is None:
+        return []
+    tags = [f"{name} {getattr(info.colour, name)}" for name in ("range", "primaries", "transfer", "matrix")]
+    assumed = [f"{name} {tag}" for name, tag in info.colour.assumed.items()]
+    return [", ".join(tags), *([f"assumed: {', '.join(assumed)}"] if assumed else [])]
 
 
 def table(pairs: list[tuple[str, str]]) -> str:
     """Lines with the labels in one column and the values in another."""
     width = max(len(label) for label, _ in pairs)
-    return "".join(f"{label:<{width}}  {value}\n" for label, value in pairs)
+    # a file's name, and the names in it, may hold line feeds
+    return "".join(f"{label:<{width}}  {' '.join(value.splitlines())}\n" for label, value in pairs)

@@ -15,10 +15,22 @@ from ..environment.blender import find_blender
 from ..pipeline.score import ScoreRequest, score
 from ..protocol.errors import ExitStatus
 from ..protocol.messages import Reporter
-from ..report.text import COMPONENT_LABELS, COMPONENT_UNITS, coverage, cuts_text, offset_text, significant, words
+from ..report.text import (
+    COMPONENT_LABELS,
+    COMPONENT_UNITS,
+    coverage,
+    cuts_text,
+    fade_errors,
+    fade_text,
+    frames_text,
+    offset_text,
+    significant,
+    words,
+)
 from ..results import Results, Unscored
 from ..scoring.records import ChecklistScore
 from ..sgc.records import COMPONENTS, SgcResult
+from ..shots.records import DETECTORS
 from .render import DEVICES
 
 DESCRIPTION = """Score a reconstruction against its reference: timeline, cuts, 3D geometric consistency, checklist.
@@ -44,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--samples", type=int, metavar="N", help="render samples (default: as the scene says)")
     parser.add_argument("--engine", metavar="E", help="cycles, eevee or workbench (default: as the scene says)")
     parser.add_argument("--device", choices=DEVICES, default="auto", help="what Cycles computes on (default: auto)")
+    parser.add_argument(
+        "--detector", choices=DETECTORS, default=DETECTORS[0], help="who finds the cuts (default: adaptive)"
+    )
     parser.add_argument("--json", action="store_true", help="print results.json instead of the summary")
 
 
@@ -60,6 +75,7 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         samples=args.samples,
         engine=args.engine,
         device=args.device,
+        detector=args.detector,
     )
     results = score(request, reporter=reporter, blender=lambda: find_blender(reporter.status))
     if args.messages:
@@ -117,14 +133,10 @@ def _timeline(results: Results) -> list[str]:
         for item in check.comparisons
     ]
     lines = [f"timeline  {'agrees' if check.passed else 'DIFFERS'}", *_columns(rows)]
-    extra = [("offset", offset_text(check.offset_frames))]
-    extra += [(kind, _stretches(found)) for kind, found in (("frozen", check.frozen), ("black", check.black)) if found]
+    extra = [("offset", offset_text(check))]
+    extra += [(fault.kind, fault.detail) for fault in check.faults]
     width = max(len(row[0]) for row in rows + extra) if rows else 10
     return lines + [f"  {name.ljust(width)}  {text}" for name, text in extra]
-
-
-def _stretches(found: list[tuple[int, int]]) -> str:
-    return "frames " + ", ".join(f"{first}-{last}" for first, last in found)
 
 
 def _cuts(results: Results) -> list[str]:
@@ -135,6 +147,12 @@ def _cuts(results: Results) -> list[str]:
             at = [str(frame) if frame is not None else "-" for frame in (match.reference, match.reconstruction)]
             error = f"{match.error_frames:+d} frames" if match.error_frames is not None else ""
             rows.append((match.verdict, f"{at[0]} -> {at[1]}", error))
+    for fade in shots.fade_matches:
+        if fade.verdict != "found":
+            shown = fade.reference or fade.reconstruction
+            assert shown is not None
+            places = f"{frames_text(fade.reference)} -> {frames_text(fade.reconstruction)}"
+            rows.append((fade.verdict, f"{fade_text(shown)}, {places}", fade_errors(fade)))
     return [f"cuts      {'agree' if shots.passed else 'DIFFER'}: {cuts_text(shots)}", *_columns(rows)]
 
 

@@ -8,22 +8,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
 
+import cv2
 import numpy as np
+import PIL
 from numpy.typing import NDArray
+from PIL import features
 
 from ..checklist.records import Clip, Setting
-from ..media.decode import frames
-from ..media.pairs import jpeg_bytes, pair_image
+from ..media.decode import pick
+from ..media.pairs import JPEG_QUALITY, JPEG_SUBSAMPLING, jpeg_bytes, pair_image
 from ..media.records import VideoInfo
+from ..media.resize import FILTER
 from ..media.selection import MOST_FRAMES, clip_frames
 from ..protocol.errors import MatchcutError
 from ..protocol.timeline import nearest_frame
-from .records import EvidenceFrame
-
-_AT_ONCE: Final = 8
-"""Frames of each video held in memory at a time."""
+from .records import EvidenceFrame, ImageSettings
 
 
 class EvidenceError(Exception):
@@ -40,6 +40,7 @@ class Evidence:
 
     images: tuple[bytes, ...]
     frames: tuple[EvidenceFrame, ...]
+    settings: ImageSettings
 
 
 def make_evidence(clip: Clip, setting: Setting, reference: VideoInfo, reconstruction: VideoInfo) -> Evidence:
@@ -61,7 +62,8 @@ def make_evidence(clip: Clip, setting: Setting, reference: VideoInfo, reconstruc
     try:
         pairs = zip(_pictures(reference, sources), _pictures(reconstruction, targets), strict=True)
         for frame, source, target, (above, below) in zip(local, sources, targets, pairs, strict=True):
-            image = jpeg_bytes(pair_image(above, below, frame, float(Fraction(frame) / reference.timeline.rate)))
+            seconds = float(Fraction(frame) / reference.timeline.rate)
+            image = jpeg_bytes(pair_image(above, below, frame, seconds))
             images.append(image)
             records.append(
                 EvidenceFrame(
@@ -73,15 +75,35 @@ def make_evidence(clip: Clip, setting: Setting, reference: VideoInfo, reconstruc
             )
     except MatchcutError as error:
         raise EvidenceError("undecodable", str(error)) from error
-    return Evidence(tuple(images), tuple(records))
+    return Evidence(tuple(images), tuple(records), image_settings())
 
 
 def reconstruction_frame(clip: Clip, local_frame: int, reference: VideoInfo, reconstruction: VideoInfo) -> int:
-    """The reconstruction's frame for a local frame: offset + f at the reference's rate, else the nearest by time."""
+    """The reconstruction's frame for a local frame: offset + f at the reference's rate, else the nearest by time.
+
+    It lies beyond the end where the reconstruction shows nothing at that time.
+    """
     frame = clip.frame_offset + local_frame
-    if reconstruction.timeline.rate == reference.timeline.rate:
+    own, time = reconstruction.timeline, reference.timeline.time_of(frame)
+    if own.rate == reference.timeline.rate:
         return frame
-    return nearest_frame(reference.timeline.time_of(frame), reconstruction.timeline.rate)
+    nearest = nearest_frame(time, own.rate)
+    # the last frame is shown until the end, and no later one is nearer
+    return min(nearest, own.frames - 1) if time < own.duration else nearest
+
+
+def image_settings() -> ImageSettings:
+    """How this process scales and encodes the pictures of a request."""
+    turbo = "turbo " if features.check_feature("libjpeg_turbo") else ""
+    version = features.version_feature("libjpeg_turbo") if turbo else features.version_codec("jpg")
+    return ImageSettings(
+        encoding="JPEG",
+        quality=JPEG_QUALITY,
+        subsampling=JPEG_SUBSAMPLING,
+        scaling=f"{FILTER} (OpenCV {cv2.__version__})",
+        pillow=PIL.__version__,
+        libjpeg=f"{turbo}{version}",
+    )
 
 
 def _require_interval(clip: Clip, reference: VideoInfo, reconstruction: VideoInfo) -> None:
@@ -100,7 +122,7 @@ def _require_interval(clip: Clip, reference: VideoInfo, reconstruction: VideoInf
 
 
 def _pictures(video: VideoInfo, indices: list[int]) -> Iterator[NDArray[np.uint8]]:
-    """Pictures (H, W, 3) uint8 RGB of increasing frame indices, a few in memory at a time."""
-    for start in range(0, len(indices), _AT_ONCE):
-        for frame in frames(Path(video.path), indices[start : start + _AT_ONCE]):
+    """Pictures (H, W, 3) uint8 RGB of increasing indices, which may repeat; one is in memory at a time."""
+    for frame in pick(Path(video.path), sorted(set(indices))):
+        for _ in range(indices.count(frame.index)):
             yield frame.image

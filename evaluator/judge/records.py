@@ -25,6 +25,19 @@ class EvidenceFrame(Record):
     """Of the image's bytes as sent."""
 
 
+class ImageSettings(Record):
+    """How the pictures of a request were scaled and encoded: with the hashes, what makes them again."""
+
+    encoding: Literal["JPEG"]
+    quality: int
+    subsampling: str
+    scaling: str
+    """Filter that brings a decoded picture to its place, and the library that does it."""
+    pillow: str
+    libjpeg: str
+    """Version of the JPEG library inside Pillow; `turbo` before it where it is libjpeg-turbo."""
+
+
 class Attempt(Record):
     """One request and how it ended; `outcome` is `accepted` or the recorded reason."""
 
@@ -54,6 +67,8 @@ class Judgment(Record):
     setting: Setting
     ratings: list[ItemRating]
     evidence: list[EvidenceFrame]
+    images: ImageSettings | None = None
+    """None in files of versions that did not record it."""
     provider: str
     requested_model: str
     replied_model: str | None

@@ -143,6 +143,7 @@ def _judgment(
         setting=run.setting,
         ratings=items,
         evidence=list(evidence.frames),
+        images=evidence.settings,
         provider=run.provider.name,
         requested_model=run.provider.model,
         replied_model=reply.model,

@@ -14,9 +14,14 @@ from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
 from ..protocol.errors import BadInputError
-from .picture import Geometry, to_rgb
-from .scan import Scan, scan
+from .picture import Converter
+from .scan import Scan, scan, signature, thumbnails
 from .source import Source
+
+_WORTH_SEEKING = 16
+"""Frames that are rather decoded than skipped: a seek empties the decoder, whose threads then start anew."""
+_STEPS_BACK = (0, 1, 4)
+"""Keyframes before the wanted one that a seek aims at, one after the other, until it does not land behind."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,8 @@ class Frame:
     time: Fraction
     """Seconds at which the file shows it; the first frame's is `VideoInfo.start_seconds`."""
     image: NDArray[np.uint8]
-    """(H, W, 3) RGB as shown: rotation, mirror and pixel aspect applied."""
+    """(H, W, 3) RGB as shown: rotation, mirror and pixel aspect applied. It stays as it is while it is held; read-only,
+    for the decoder may still need it."""
 
 
 def stream(path: Path, *, size: tuple[int, int] | None = None) -> Iterator[Frame]:
@@ -38,94 +44,119 @@ def stream(path: Path, *, size: tuple[int, int] | None = None) -> Iterator[Frame
     first one's is scaled to it. Raises BadInputError where the file cannot be opened or no frame decodes.
     """
     with Source(path) as source:
-        shown: Geometry | None = None
+        picture: Converter | None = None
         for index, (timestamp, frame) in enumerate(source.decoded()):
             geometry = source.geometry(frame)
-            shown = shown or geometry
-            yield Frame(index, timestamp * source.time_base, to_rgb(frame, geometry, size or shown.shown_size))
-        if shown is None:
+            picture = picture or Converter(size or geometry.shown_size)
+            yield Frame(index, timestamp * source.time_base, picture(frame, geometry))
+        if picture is None:
             raise BadInputError(f"{path}: no frame can be decoded; give a whole video file")
 
 
 def frames(path: Path, indices: Sequence[int], *, size: tuple[int, int] | None = None) -> list[Frame]:
-    """The frames at `indices`, in the order asked for, repeated where asked for twice.
+    """The frames at `indices`, in the order asked for, repeated where asked for twice; otherwise as `pick`."""
+    wanted = sorted(set(indices))
+    picked = dict(zip(wanted, pick(path, wanted, size=size), strict=True))
+    return [picked[index] for index in indices]
 
-    Seeks to the keyframe before each wanted frame where what follows it proves to be the very frames of a full decode;
-    else the file is decoded from its start. Raises BadInputError where an index is negative or beyond the end.
+
+def pick(path: Path, indices: Sequence[int], *, size: tuple[int, int] | None = None) -> Iterator[Frame]:
+    """Yield the frames at strictly increasing `indices`, each as soon as it is decoded; none is kept.
+
+    Seeks to the keyframe before a wanted frame, and takes what follows where its timestamps and the signature of the
+    picture are those of the scan; else the file is decoded from its start. Raises BadInputError where an index is
+    negative or beyond the end.
     """
     seen = scan(path)
-    wanted = sorted(set(indices))
-    outside = [index for index in wanted if not 0 <= index < len(seen.timestamps)]
+    outside = [index for index in indices if not 0 <= index < len(seen.timestamps)]
     if outside:
         raise BadInputError(
             f"{path}: frame {outside[0]} was asked for, but its frames are 0 … {len(seen.timestamps) - 1}"
         )
-    picked = _by_seeking(path, seen, wanted, size)
-    if picked is None:
-        picked = _from_start(path, wanted, size)
-    return [picked[index] for index in indices]
+    picture = Converter(size or seen.geometry.shown_size)
+    given = 0
+    for frame in _by_seeking(path, seen, indices, picture):
+        yield frame
+        given += 1
+    if given < len(indices):
+        yield from _from_start(path, indices[given:], picture)
 
 
-def _from_start(path: Path, wanted: list[int], size: tuple[int, int] | None) -> dict[int, Frame]:
-    picked: dict[int, Frame] = {}
+def _from_start(path: Path, wanted: Sequence[int], picture: Converter) -> Iterator[Frame]:
+    given = 0
     with Source(path) as source:
-        shown: Geometry | None = None
         for index, (timestamp, frame) in enumerate(source.decoded()):
-            shown = shown or source.geometry(frame)
-            if len(picked) == len(wanted):
-                break
-            if index == wanted[len(picked)]:
-                picked[index] = _frame(source, index, timestamp, frame, size or shown.shown_size)
-    if len(picked) < len(wanted):
-        raise BadInputError(f"{path}: frame {wanted[len(picked)]} does not decode again; the file is damaged")
-    return picked
+            if index == wanted[given]:
+                yield Frame(index, timestamp * source.time_base, picture(frame, source.geometry(frame)))
+                given += 1
+                if given == len(wanted):
+                    return
+    raise BadInputError(f"{path}: frame {wanted[given]} does not decode again; the file is damaged")
 
 
-def _by_seeking(
-    path: Path, seen: Scan, wanted: list[int], size: tuple[int, int] | None
-) -> dict[int, Frame] | None:  # fmt: skip
-    """As `_from_start`, by seeking; None where the file does not allow it or a frame is not the one expected."""
+def _by_seeking(path: Path, seen: Scan, wanted: Sequence[int], picture: Converter) -> Iterator[Frame]:
+    """As `_from_start`; ends early where the file does not allow seeking or a frame is not the one of the scan."""
     if (
         seen.damage.packets
         or seen.damage.missing_timestamps
         or seen.size_changes
         or (np.diff(seen.timestamps) <= 0).any()
     ):
-        return None
-    keyframes = np.flatnonzero(seen.keyframes)
-    groups: dict[int, list[int]] = {}
-    for index in wanted:
-        before = keyframes[keyframes <= index]
-        if len(before) == 0:
-            return None
-        groups.setdefault(int(before[-1]), []).append(index)
-    picked: dict[int, Frame] = {}
+        return
+    shrink = thumbnails()
     with Source(path) as source:
-        for keyframe, group in groups.items():
-            if keyframe > 0:
-                try:
-                    source.container.seek(int(seen.timestamps[keyframe]), stream=source.stream, backward=True)
-                except av.FFmpegError:
-                    return None
-            elif picked:
-                return None
-            position = None
-            for timestamp, frame in source.decoded():
-                if position is None:
-                    if timestamp < seen.timestamps[keyframe]:
-                        continue  # before the keyframe, or leading pictures that lean on what was skipped
-                    position = keyframe
-                if timestamp != seen.timestamps[position]:
-                    return None
-                if position in group:
-                    picked[position] = _frame(source, position, timestamp, frame, size or seen.geometry.shown_size)
+        for keyframe, run in _runs(seen, wanted):
+            position = keyframe
+            for timestamp, frame in _from_keyframe(source, seen, keyframe):
+                if timestamp != seen.timestamps[position] or source.damage.packets:
+                    return
+                if position in run:
+                    geometry = source.geometry(frame)
+                    if (signature(shrink(frame, geometry)) != seen.signatures[position]).any():
+                        return  # the keyframe was none: only a full decode has everything that the picture leans on
+                    yield Frame(position, timestamp * source.time_base, picture(frame, geometry))
                 position += 1
-                if position > group[-1]:
+                if position > run[-1]:
                     break
-            if source.damage.packets or not all(index in picked for index in group):
-                return None
-    return picked
+            if position <= run[-1]:
+                return
 
 
-def _frame(source: Source, index: int, timestamp: int, frame: VideoFrame, size: tuple[int, int]) -> Frame:
-    return Frame(index, timestamp * source.time_base, to_rgb(frame, source.geometry(frame), size))
+def _from_keyframe(source: Source, seen: Scan, keyframe: int) -> Iterator[tuple[int, VideoFrame]]:
+    """What decodes from a keyframe on; nothing where it is not found again.
+
+    Some containers are searched by decoding order, or by a guess at the place, and land behind it: then once more from
+    a keyframe further back. What lies before it, and pictures that lean on what was skipped, are left out.
+    """
+    start = seen.timestamps[keyframe]
+    for back in _STEPS_BACK:
+        earlier = np.flatnonzero(seen.keyframes[: keyframe + 1])[-1 - back :]
+        if keyframe > 0:
+            try:
+                source.container.seek(int(seen.timestamps[earlier[0]]), stream=source.stream, backward=True)
+            except av.FFmpegError:
+                return
+        found = False
+        for timestamp, frame in source.decoded():
+            if not found and timestamp > start:
+                break
+            if timestamp >= start:
+                found = True
+                yield timestamp, frame
+        if found:
+            return
+
+
+def _runs(seen: Scan, wanted: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """(keyframe to seek to, indices decoded from there) in order; none where a frame has no keyframe before it."""
+    keyframes = np.flatnonzero(seen.keyframes)
+    runs: list[tuple[int, list[int]]] = []
+    for index, place in zip(wanted, np.searchsorted(keyframes, wanted, side="right"), strict=True):
+        if place == 0:
+            return []
+        keyframe = int(keyframes[place - 1])
+        if runs and keyframe <= runs[-1][1][-1] + _WORTH_SEEKING:
+            runs[-1][1].append(index)
+        else:
+            runs.append((keyframe, [index]))
+    return runs

@@ -4,21 +4,27 @@
 from __future__ import annotations
 
 import io
+from fractions import Fraction
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 
-AREA_WIDTH = 960
-AREA_HEIGHT = 540
-LABEL_HEIGHT = 76
+from .labels import label_bar, moment
+from .resize import resized
+
+AREA_WIDTH: Final = 960
+AREA_HEIGHT: Final = 540
+LABEL_HEIGHT: Final = 76
 """Two labels and two full areas make the largest image: 960×1232."""
 
-JPEG_OPTIONS = {"quality": 92, "subsampling": "4:4:4"}
+JPEG_QUALITY: Final = 92
+JPEG_SUBSAMPLING: Final = "4:4:4"
+PNG_LEVEL: Final = 6
 
 _FONT_SIZE = 34
-_BAR = (24, 24, 24)
-_TEXT = (255, 255, 255)
+_MARGIN = 24
 
 
 def pair_image(
@@ -26,46 +32,44 @@ def pair_image(
 ) -> NDArray[np.uint8]:
     """Stack two pictures (H, W, 3) uint8 RGB, each under a bar with its role, local frame and local time in seconds.
 
-    Both are scaled, with their aspect kept, to the largest size that fits 960×540, and centred; the image is 960 wide
+    Both fill the largest size that fits 960×540 with their aspect kept (`fitted_size`), centred; the image is 960 wide
     and at most 1232 high. Equal input gives equal pixels.
     """
-    when = f"frame {local_frame}   {local_time:.3f} s"
-    rows = []
-    for role, picture in (("REFERENCE", reference), ("RECONSTRUCTION", reconstruction)):
-        rows += [_label(role, when), _fitted(picture)]
-    return np.vstack(rows)
+    when = moment(local_frame, local_time)
+    shown = [_fitted(reference), _fitted(reconstruction)]
+    image = np.zeros((2 * LABEL_HEIGHT + sum(len(picture) for picture in shown), AREA_WIDTH, 3), np.uint8)
+    top = 0
+    for role, picture in zip(("REFERENCE", "RECONSTRUCTION"), shown, strict=True):
+        image[top : top + LABEL_HEIGHT] = label_bar(
+            AREA_WIDTH, LABEL_HEIGHT, role, when, size=_FONT_SIZE, margin=_MARGIN
+        )
+        top += LABEL_HEIGHT
+        height, width = picture.shape[:2]
+        left = (AREA_WIDTH - width) // 2
+        image[top : top + height, left : left + width] = picture
+        top += height
+    return image
+
+
+def fitted_size(width: int, height: int) -> tuple[int, int]:
+    """(width, height) of the largest picture of this aspect that fits 960×540."""
+    scale = min(Fraction(AREA_WIDTH, width), Fraction(AREA_HEIGHT, height))
+    return max(1, round(width * scale)), max(1, round(height * scale))
 
 
 def jpeg_bytes(image: NDArray[np.uint8]) -> bytes:
     """An image (H, W, 3) uint8 RGB as JPEG, quality 92, colours at full resolution; equal input gives equal bytes."""
     buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "JPEG", **JPEG_OPTIONS)
+    Image.fromarray(image).save(buffer, "JPEG", quality=JPEG_QUALITY, subsampling=JPEG_SUBSAMPLING)
     return buffer.getvalue()
 
 
 def png_bytes(image: NDArray[np.uint8]) -> bytes:
     """An image (H, W, 3) uint8 RGB as PNG; equal input gives equal bytes."""
     buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "PNG", compress_level=6)
+    Image.fromarray(image).save(buffer, "PNG", compress_level=PNG_LEVEL)
     return buffer.getvalue()
 
 
 def _fitted(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    height, width = picture.shape[:2]
-    scale = min(AREA_WIDTH / width, AREA_HEIGHT / height)
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    scaled = np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.LANCZOS))
-    row = np.zeros((size[1], AREA_WIDTH, 3), np.uint8)
-    left = (AREA_WIDTH - size[0]) // 2
-    row[:, left : left + size[0]] = scaled
-    return row
-
-
-def _label(role: str, when: str) -> NDArray[np.uint8]:
-    bar = Image.new("RGB", (AREA_WIDTH, LABEL_HEIGHT), _BAR)
-    draw = ImageDraw.Draw(bar)
-    font = ImageFont.load_default(_FONT_SIZE)
-    middle = LABEL_HEIGHT // 2
-    draw.text((24, middle), role, _TEXT, font, anchor="lm")
-    draw.text((AREA_WIDTH - 24, middle), when, _TEXT, font, anchor="rm")
-    return np.asarray(bar)
+    return resized(picture, fitted_size(picture.shape[1], picture.shape[0]))

@@ -21,6 +21,9 @@ LARGEST_JITTER = Fraction(1, 4)
 """Of a frame's length: timestamps that stray further from a grid are of no constant rate."""
 LARGEST_GAPS = Fraction(1, 4)
 """Of the grid's places: where more are empty, the frames count as of variable rate."""
+MOST_BREAKS = Fraction(1, 10)
+"""Of the frames: where no more than these follow a jump of any length, forward or back, the frames between the jumps
+lie on a grid each."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class RateFit:
     """The rate of a list of timestamps.
 
     `constant` means that frame f starts at start + f / rate to within a tick. `steps` (n − 1,) counts the places of
-    the grid from each frame to the next, 1 without a hole; it is empty where there is no grid.
+    the grid from each frame to the next, 1 without a hole, 0 where the time stands or runs backwards; it is empty where
+    there is no grid.
     """
 
     rate: Fraction
@@ -47,8 +51,9 @@ def fit_rate(
     A muxer rounds each timestamp to a tick, so the frame length p (in ticks) of a constant rate fulfils
     |t_i − t_0 − k_i p| ≤ 1 for every frame i at place k_i of the grid. Among the rates that do, an even spacing comes
     first, then the standard rates, then the container's `declared` one, then the simplest fraction. Timestamps that
-    fit within a quarter of a frame only get the rate of that grid and count as not constant; others get the average,
-    n / duration, with `last_duration` ticks for the last frame.
+    fit within a quarter of a frame only get the rate of that grid and count as not constant, and so do those that are
+    interrupted by a few jumps, as in recordings put one behind another; others get the average, n / duration, with
+    `last_duration` ticks for the last frame.
     """
     count = len(timestamps)
     if count < 2:
@@ -58,24 +63,50 @@ def fit_rate(
     if len(usable) == 0:
         return RateFit(declared or Fraction(25), "container", constant=False)
     typical = float(np.median(usable))
-    if len(usable) == len(gaps):
-        steps = np.maximum(1, np.rint(gaps / typical)).astype(np.int64)
-        places = np.cumsum(steps)
-        if places[-1] - (count - 1) <= LARGEST_GAPS * int(places[-1]):
-            elapsed = timestamps[1:] - timestamps[0]
-            jittery = float(LARGEST_JITTER) * typical
-            for tolerance in (min(1.0, jittery), jittery):
-                bounds = _period_bounds(elapsed, places, tolerance)
-                if bounds is not None:
-                    rate = _choose(gaps, steps, bounds, time_base, declared)
-                    period = float(1 / (rate * time_base))
-                    jitter = float(np.abs(elapsed - places * period).max())
-                    on_grid = tolerance <= 1.0
-                    constant = on_grid and bool((steps == 1).all())
-                    return RateFit(rate, "timestamps", constant, steps, 0.0 if on_grid else jitter * float(time_base))
+    steps = np.where(gaps > 0, np.maximum(1, np.rint(gaps / typical)), 0).astype(np.int64)
+    steady = steps == 1
+    forward = len(usable) == len(gaps)
+    if forward and int((steps - 1).sum()) <= LARGEST_GAPS * int(steps.sum()):
+        fit = _fit_grid(timestamps, steps, np.ones_like(steady), time_base, declared)
+        if fit is not None:
+            return fit
+    if (~steady).any() and int((~steady).sum()) <= MOST_BREAKS * count:
+        fit = _fit_grid(timestamps, steps, steady, time_base, declared)
+        if fit is not None:
+            return fit
     last = last_duration if 0 < last_duration <= 10 * typical else round(typical)
     ticks = int(timestamps.max() - timestamps.min()) + max(1, last)
     return RateFit(count / (ticks * time_base), "average_rate", constant=False)
+
+
+def _fit_grid(
+    timestamps: NDArray[np.int64],
+    steps: NDArray[np.int64],
+    joined: NDArray[np.bool_],
+    time_base: Fraction,
+    declared: Fraction | None,
+) -> RateFit | None:
+    """The rate at which every frame lies on the grid of the first frame of its stretch; None where there is none.
+
+    `joined` (n − 1,) says for each frame but the first whether it belongs to the stretch of the frame before.
+    """
+    places = np.concatenate([[0], np.cumsum(steps)])
+    starts = np.concatenate([[0], np.where(joined, 0, np.arange(1, len(timestamps)))])
+    starts = np.maximum.accumulate(starts)
+    inside = np.flatnonzero(starts != np.arange(len(timestamps)))
+    elapsed = (timestamps - timestamps[starts])[inside]
+    places = (places - places[starts])[inside]
+    gaps = np.diff(timestamps)[joined]
+    jittery = float(LARGEST_JITTER) * float(np.median(gaps))
+    for tolerance in (min(1.0, jittery), jittery):
+        bounds = _period_bounds(elapsed, places, tolerance)
+        if bounds is not None:
+            rate = _choose(gaps, steps[joined], bounds, time_base, declared)
+            period = float(1 / (rate * time_base))
+            on_grid = tolerance <= 1.0
+            jitter = 0.0 if on_grid else float(np.abs(elapsed - places * period).max()) * float(time_base)
+            return RateFit(rate, "timestamps", on_grid and bool((steps == 1).all()), steps, jitter)
+    return None
 
 
 def simplest_between(low: Fraction, high: Fraction) -> Fraction:

@@ -19,8 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..protocol.errors import BadInputError
-from .picture import Geometry, to_small
-from .source import Damage, Source
+from .colour import colour_of
+from .header import Header, read_header
+from .picture import Converter, Geometry
+from .records import Colour
+from .source import MOST_PIXELS, Damage, Source
 
 SIGNATURE_SIZE = (32, 18)
 """(width, height) of a signature."""
@@ -29,6 +32,9 @@ SMALL_SIZE = (256, 144)
 
 Watcher = Callable[[int, NDArray[np.uint8]], None]
 """Called with (frame's index, (144, 256, 3) uint8 RGB picture as shown, averaged down) for each frame in turn."""
+
+MOST_FRAMES = 500_000
+"""Of one video, 4.6 hours at 30 frames per second: a pass keeps some hundred bytes of each."""
 
 _KEPT = 8
 
@@ -49,16 +55,15 @@ class Scan:
     geometry: Geometry
     size_changes: tuple[int, ...]
     """Frames at which the coded size differs from the frame before."""
-    codec: str
+    corrupt: tuple[int, ...]
+    """Frames that the decoder says have faults."""
+    interlaced: int
+    """Number of frames that say that they hold two fields."""
     pixel_format: str
     bit_depth: int
-    transfer: int
-    """Transfer characteristic (ITU-T H.273)."""
-    declared_frames: int | None
-    declared_rate: Fraction | None
-    declared_seconds: float | None
-    other_streams: tuple[str, ...]
-    """Video streams that are not read, in words."""
+    colour: Colour
+    """Of the first frame, as the pixel format and the depth."""
+    header: Header
     damage: Damage
 
 
@@ -97,24 +102,33 @@ def _scan(path: Path, watch: Watcher | None) -> Scan:
     keyframes: list[bool] = []
     signatures: list[NDArray[np.uint8]] = []
     size_changes: list[int] = []
+    corrupt: list[int] = []
+    interlaced = 0
+    shrink = thumbnails()
     with Source(path) as source:
         first = last = None
         for timestamp, frame in source.decoded():
+            index = len(timestamps)
             first = first or frame
             if last is not None and (frame.width, frame.height) != (last.width, last.height):
-                size_changes.append(len(timestamps))
+                size_changes.append(index)
             last = frame
             timestamps.append(timestamp)
             keyframes.append(bool(frame.key_frame))
-            small = to_small(frame, source.geometry(frame), SMALL_SIZE)
-            signatures.append(_signature(small))
+            interlaced += frame.interlaced_frame
+            if frame.is_corrupt:
+                corrupt.append(index)
+            small = shrink(frame, source.geometry(frame))
+            signatures.append(signature(small))
             if watch is not None:
-                watch(len(timestamps) - 1, small)
+                watch(index, small)
+            if index == MOST_FRAMES:
+                raise BadInputError(f"{path}: has more than {MOST_FRAMES} frames; cut it to the part that is wanted")
         if first is None or last is None:
             reason = source.damage.reason or "it holds no picture"
+            if source.stream.width == 0:  # FFmpeg gives no size where it would not decode it
+                reason += f"; its size is unknown, or more than the {MOST_PIXELS} pixels that are decoded"
             raise BadInputError(f"{path}: no frame can be decoded ({reason}); give a whole video file")
-        stream = source.stream
-        others = [other for other in source.container.streams.video if other.index != stream.index]
         return Scan(
             timestamps=np.array(timestamps, np.int64),
             keyframes=np.array(keyframes, np.bool_),
@@ -123,30 +137,23 @@ def _scan(path: Path, watch: Watcher | None) -> Scan:
             last_duration=last.duration or 0,
             geometry=source.geometry(first),
             size_changes=tuple(size_changes),
-            codec=stream.codec_context.codec.canonical_name,
+            corrupt=tuple(corrupt),
+            interlaced=interlaced,
             pixel_format=first.format.name,
             bit_depth=max(component.bits for component in first.format.components),
-            transfer=int(first.color_trc),
-            declared_frames=stream.frames or None,
-            declared_rate=source.declared_rate,
-            declared_seconds=_declared_seconds(source),
-            other_streams=tuple(f"stream {other.index} ({other.width}x{other.height})" for other in others),
+            colour=colour_of(first),
+            header=read_header(source),
             damage=source.damage,
         )
 
 
-def _signature(small: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def thumbnails() -> Converter:
+    """What makes the small pictures of a pass: (144, 256, 3) uint8 RGB."""
+    return Converter(SMALL_SIZE, averaged=True)
+
+
+def signature(small: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Luma (18, 32) uint8 of a small picture (144, 256, 3), averaged over cells."""
     luma: NDArray[np.uint8] = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
-    signature: NDArray[np.uint8] = cv2.resize(luma, SIGNATURE_SIZE, interpolation=cv2.INTER_AREA)
-    return signature
-
-
-def _declared_seconds(source: Source) -> float | None:
-    """Length of the stream by the header, from its own start; None where only another stream's is known."""
-    if source.stream.duration is not None and source.stream.duration > 0:
-        return float(source.stream.duration * source.time_base)
-    duration = source.container.duration
-    if duration is not None and duration > 0 and len(source.container.streams) == 1:
-        return duration / 1_000_000
-    return None
+    averaged: NDArray[np.uint8] = cv2.resize(luma, SIGNATURE_SIZE, interpolation=cv2.INTER_AREA)
+    return averaged

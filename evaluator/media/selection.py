@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import NamedTuple
@@ -35,14 +36,12 @@ def select_frames(mandatory: Iterable[int], candidates: Iterable[int], *, limit:
     left = sorted(set(candidates) - selected)
     if len(selected) + len(left) <= limit:
         return sorted(selected.union(left))
-
-    def distance(frame: int) -> int:
-        return min((abs(frame - other) for other in selected), default=0)
-
-    while len(selected) < limit and left:
-        farthest = max(left, key=lambda frame: (distance(frame), -frame))
+    distance = {frame: min((abs(frame - other) for other in selected), default=sys.maxsize) for frame in left}
+    while len(selected) < limit and distance:
+        farthest = max(distance, key=distance.__getitem__)  # the first of several, and they lie in increasing order
         selected.add(farthest)
-        left.remove(farthest)
+        del distance[farthest]
+        distance = {frame: min(apart, abs(frame - farthest)) for frame, apart in distance.items()}
     return sorted(selected)
 
 

@@ -16,6 +16,8 @@ from ..protocol.errors import BadInputError
 from ..protocol.messages import Reporter
 from ..protocol.render_job import RenderJob, RenderStatus
 from ..protocol.timeline import Timeline
+from ..shots.detect import check_detector
+from ..shots.records import DETECTORS
 
 OUTPUTS = ("results.json", "report.html")
 
@@ -25,7 +27,7 @@ class ScoreRequest:
     """One reconstruction of one reference. `scene` is a .blend, or the folder of a finished render job with passes.
 
     Without `reconstruction` the scene is rendered, or the job's video taken. `samples`, `engine` and `device` are for
-    that rendering; None leaves what the scene says. `judge` is as `open_provider` reads it.
+    that rendering; None leaves what the scene says. `judge` is as `open_provider` reads it; `detector` finds the cuts.
     """
 
     reference: Path
@@ -38,6 +40,7 @@ class ScoreRequest:
     samples: int | None = None
     engine: str | None = None
     device: str = "auto"
+    detector: str = DETECTORS[0]
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ def check_request(request: ScoreRequest, *, reporter: Reporter, blender: Callabl
         raise BadInputError(f"--setting {request.setting}: there is no such setting; take one of {', '.join(SETTINGS)}")
     if request.samples is not None and request.samples < 1:
         raise BadInputError(f"--samples {request.samples}: at least 1 is needed")
+    check_detector(request.detector)
     _existing_file(request.reference, "--reference")
     if request.reconstruction is not None:
         _existing_file(request.reconstruction, "--reconstruction")

@@ -33,8 +33,9 @@ from ..scoring.aggregate import score_checklist
 from ..scoring.records import ChecklistScore
 from ..sgc.measure import measure_render
 from ..sgc.records import SgcResult
-from ..shots.compare import compare_cuts, on_reference
-from ..shots.detect import detect_cuts
+from ..shots.compare import compare_shots, on_reference
+from ..shots.detect import detect_shots
+from ..shots.records import Shots
 from .playback import place_video
 from .provenance import provenance
 from .request import OUTPUTS, Plan, ScoreRequest, check_job_timeline, check_request
@@ -62,20 +63,21 @@ def score(request: ScoreRequest, *, reporter: Reporter, blender: Callable[[], Bl
 def _score(plan: Plan, reporter: Reporter) -> Results:
     request, out = plan.request, plan.request.out
     reporter.status(f"reading {request.reference.name}")
+    # in this order, so that one pass over each video serves both
+    reference_shots = _shots(plan, request.reference, "reference", reporter)
     reference = probe(request.reference)
     if plan.job is not None:
         check_job_timeline(plan.job, reference.timeline)
     clips = load_clips(request.checklist, reference.timeline) if request.checklist is not None else None
     reconstruction_path, job, status = _render(plan, reference.timeline, reporter)
     reporter.status(f"reading {reconstruction_path.name}")
+    reconstruction_shots = _shots(plan, reconstruction_path, "reconstruction", reporter)
     reconstruction = probe(reconstruction_path)
 
     timeline = check_timeline(reference, reconstruction, reporter=reporter)
-    reference_cuts = detect_cuts(Path(reference.path), reporter=reporter, stage="cuts, reference")
-    reconstruction_cuts = detect_cuts(Path(reconstruction.path), reporter=reporter, stage="cuts, reconstruction")
     # on the reference's timeline, as a job's frames are; a video given beside it need not lie on it
-    rebuilt_cuts = on_reference(reconstruction_cuts, reconstruction.timeline, reference.timeline)
-    sgc = _measure(job, rebuilt_cuts, reference.timeline, reporter)
+    rebuilt_shots = on_reference(reconstruction_shots, reconstruction.timeline, reference.timeline)
+    sgc = _measure(job, rebuilt_shots.boundaries, reference.timeline, reporter)
     checklist, judgments, failures = _judge(plan, clips, reference, reconstruction, reporter)
 
     inputs = [request.reference, reconstruction_path]
@@ -86,7 +88,7 @@ def _score(plan: Plan, reporter: Reporter) -> Results:
         reconstruction=_named(reconstruction),
         setting=request.setting,
         timeline=timeline,
-        shots=compare_cuts(reference_cuts, rebuilt_cuts),
+        shots=compare_shots(reference_shots, rebuilt_shots),
         sgc=sgc,
         checklist=checklist,
         clips=clips or [],
@@ -111,6 +113,10 @@ def _score(plan: Plan, reporter: Reporter) -> Results:
         _remove_outputs(out)
         raise
     return results
+
+
+def _shots(plan: Plan, path: Path, role: str, reporter: Reporter) -> Shots:
+    return detect_shots(path, detector=plan.request.detector, reporter=reporter, stage=f"cuts, {role}")
 
 
 def _remove_outputs(out: Path) -> None:

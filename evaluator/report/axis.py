@@ -9,11 +9,13 @@ from fractions import Fraction
 from itertools import pairwise
 
 from ..checklist.records import DIMENSIONS
+from ..media.records import Fault
 from ..protocol.timeline import nearest_frame
 from ..results import Results
 from ..sgc.records import COMPONENTS, Component, SgcResult
+from ..shots.records import Fade
 from .checks import CheckRow
-from .text import COMPONENT_LABELS, COMPONENT_UNITS, significant, words
+from .text import COMPONENT_LABELS, COMPONENT_UNITS, fade_text, significant, words
 
 WIDTH = 1000.0
 """Width of a curve's drawing; its height is 100."""
@@ -38,18 +40,23 @@ class Cut:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Frozen or black frames of the reconstruction, counted in the reference; `left` and `width` in percent."""
+    """A fade of either video, or a fault of the reconstruction; counted in the reference.
+
+    `left` and `width` are in percent.
+    """
 
     kind: str
     first: int
     last: int
     left: float
     width: float
+    label: str = ""
+    """In words, where `kind` does not say it."""
 
 
 @dataclass(frozen=True)
 class CutRow:
-    """The cuts of one video, and where its pictures stand still or are black."""
+    """The cuts and fades of one video, or the faults of the reconstruction."""
 
     label: str
     cuts: list[Cut]
@@ -126,23 +133,42 @@ class Axis:
         return [tick for tick in ticks if tick.left < 96]  # a label beyond that would hang over the edge
 
     def cut_rows(self) -> list[CutRow]:
-        """The cuts of the reference, then those of the reconstruction with its frozen and black stretches."""
-        shots, timeline = self._results.shots, self._results.timeline
-        mapped = [(cut, self.to_reference(cut)) for cut in shots.reconstruction_cuts]
-        stretches = [self._stretch("frozen", *stretch) for stretch in timeline.frozen]
-        stretches += [self._stretch("black", *stretch) for stretch in timeline.black]
-        return [
-            CutRow("Cuts, reference", [Cut(f, self.percent(f), f"cut at frame {f}") for f in shots.reference_cuts], []),
+        """The cuts and fades of the reference, then of the reconstruction, then its faults where it has any."""
+        shots = self._results.shots
+        faults = [self._fault(fault) for fault in self._results.timeline.faults]
+        # the shorter ones last, so that none lies hidden under another
+        faults.sort(key=lambda stretch: -stretch.width)
+        rows = [
+            CutRow("Cuts, reference", self._cuts(shots.reference_cuts), self._fades(shots.reference_fades)),
             CutRow(
                 "Cuts, reconstruction",
-                [Cut(at, self.percent(at), f"cut at frame {cut}") for cut, at in mapped],
-                stretches,
+                self._cuts(shots.reconstruction_cuts),
+                self._fades(shots.reconstruction_fades),
             ),
         ]
+        return [*rows, CutRow("Faults, reconstruction", [], faults)] if faults else rows
 
-    def _stretch(self, kind: str, first: int, last: int) -> Stretch:
-        start, end = self.to_reference(first), self.to_reference(last)
-        return Stretch(kind, start, end, self.percent(start), self.percent(end + 1 - start))
+    def _cuts(self, cuts: list[int]) -> list[Cut]:
+        return [Cut(frame, self.percent(frame), f"cut at frame {frame}") for frame in cuts]
+
+    def _fades(self, fades: list[Fade]) -> list[Stretch]:
+        return [
+            Stretch(
+                f"fade {fade.kind}",
+                fade.first,
+                fade.last,
+                self.percent(fade.first),
+                self.percent(fade.last + 1 - fade.first),
+                f"{fade_text(fade)}, frames {fade.first}–{fade.last}",
+            )
+            for fade in fades
+        ]
+
+    def _fault(self, fault: Fault) -> Stretch:
+        start, end = self.to_reference(fault.first), self.to_reference(fault.last)
+        return Stretch(
+            fault.kind, start, end, self.percent(start), self.percent(end + 1 - start), f"{fault.kind}: {fault.detail}"
+        )
 
     def check_groups(self, rows: list[CheckRow]) -> list[CheckGroup]:
         """The checks by category in the order of the dimensions; checks that overlap lie in lanes of their own."""
@@ -168,7 +194,7 @@ class Axis:
         A pair across a cut is not expected, so it is no gap. The frames of SGC are those of the render job, which lies
         on the reference's timeline.
         """
-        starts = [self.to_reference(cut) for cut in self._results.shots.reconstruction_cuts]
+        starts = self._results.shots.reconstruction_boundaries
         expected = self._results.reference.timeline.frames
         panels = []
         for component in COMPONENTS:

@@ -31,6 +31,7 @@ from .text import (
     RATING_MARKS,
     coverage,
     cuts_text,
+    fade_text,
     offset_text,
     rate_text,
     significant,
@@ -107,7 +108,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"words": words, "significant": significant}
+    environment.filters |= {"words": words, "significant": significant, "fade_text": fade_text}
     environment.globals |= {
         "RATING_LABELS": RATING_LABELS,
         "RATING_MARKS": RATING_MARKS,
@@ -128,7 +129,7 @@ def _context(results: Results) -> dict[str, Any]:
         "reference": results.reference,
         "reconstruction": results.reconstruction,
         "rate_text": rate_text(results.reference.timeline.rate),
-        "offset_text": offset_text(results.timeline.offset_frames),
+        "offset_text": offset_text(results.timeline),
         "tiles": _tiles(results, sgc, checklist),
         "frames": axis.frames,
         "to_reference": axis.to_reference,
@@ -179,12 +180,13 @@ def _tiles(results: Results, sgc: SgcResult | None, checklist: ChecklistScore | 
         reason = "" if isinstance(results.checklist, ChecklistScore) else results.checklist.reason
         score = Tile("Overall score", "Unscored", "", reason, "none")
     wrong = [item.name for item in results.timeline.comparisons if not item.agrees]
-    offset = results.timeline.offset_frames
     notes = [f"{', '.join(wrong)} differ{'s' if len(wrong) == 1 else ''}" if wrong else "size, rate, frames, duration"]
-    notes += [f"content {offset_text(offset)}"] if offset else []
-    notes += ["frozen or black stretches"] if results.timeline.frozen or results.timeline.black else []
+    notes += [f"content {offset_text(results.timeline)}"] if results.timeline.offset_frames else []
+    kinds = list(dict.fromkeys(fault.kind for fault in results.timeline.faults))
+    notes += [f"{', '.join(kinds)} stretches" if kinds else "no stretch out of place"]
+    on_time = results.timeline.passed
     timeline = Tile(
-        "Timeline", "Differs" if wrong else "Agrees", "", "; ".join(notes), "bad" if wrong else "good"
+        "Timeline", "Agrees" if on_time else "Differs", "", "; ".join(notes), "good" if on_time else "bad"
     )  # fmt: skip
     agree = results.shots.passed
     cuts = Tile("Cuts", "Agree" if agree else "Differ", "", cuts_text(results.shots), "good" if agree else "bad")

@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import Final
 
 from ..judge.records import Rating
+from ..media.records import TimelineCheck
 from ..protocol.timeline import format_rate
 from ..scoring.records import Score
 from ..sgc.records import Component
-from ..shots.records import ShotCheck
+from ..shots.records import Fade, FadeMatch, ShotCheck
 
 COMPONENT_LABELS: Final[dict[Component, str]] = {
     "average_local_rotation_variance": "Local rotation variance",
@@ -64,10 +65,11 @@ def coverage(score: Score) -> str:
     return f"{checks}, {score.clips_scored} of {score.clips_expected} clips"
 
 
-def offset_text(offset: int | None) -> str:
+def offset_text(check: TimelineCheck) -> str:
     """The global shift in words; frame f of the reference looks like frame f + offset of the reconstruction."""
+    offset = check.offset_frames
     if offset is None:
-        return "not decided by the content"
+        return f"not decided by the content{': ' + check.offset_reason if check.offset_reason else ''}"
     if offset == 0:
         return "none: frames look alike at the same time"
     frames = "1 frame" if abs(offset) == 1 else f"{abs(offset)} frames"
@@ -75,7 +77,35 @@ def offset_text(offset: int | None) -> str:
 
 
 def cuts_text(shots: ShotCheck) -> str:
-    """How many cuts agree, then what is wrong with the others: `1 of 2 found, 1 late`."""
+    """How many cuts agree, then what is wrong with the others: `1 of 2 found, 1 late`; the fades likewise, if any."""
+    text = _cuts_alone(shots)
+    if shots.fade_matches:
+        found = sum(match.verdict == "found" for match in shots.fade_matches)
+        wrong = len(shots.fade_matches) - found
+        text += f"; fades: {found} of {len(shots.reference_fades)} found" + (f", {wrong} not right" if wrong else "")
+    return text
+
+
+def fade_text(fade: Fade) -> str:
+    """A fade in words: `fade in from black`."""
+    way = {"in": "in from", "out": "out to", "through": "through"}[fade.kind]
+    return f"fade {way} {fade.shade}"
+
+
+def frames_text(fade: Fade | None) -> str:
+    """The frames of a fade, both ends included, or that there is none: `frames 8-19`."""
+    return "none" if fade is None else f"frames {fade.first}-{fade.last}"
+
+
+def fade_errors(match: FadeMatch) -> str:
+    """By how much the ends of a fade are off: `+1 and -3 frames`; empty where one of the two is missing."""
+    if match.errors_frames is None:
+        return ""
+    start, end = match.errors_frames
+    return f"{start:+d} and {end:+d} frames"
+
+
+def _cuts_alone(shots: ShotCheck) -> str:
     if not shots.matches:
         return "no cut in either video"
     count = dict.fromkeys(("found", "early", "late", "missing", "extra"), 0)

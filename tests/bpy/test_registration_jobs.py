@@ -20,7 +20,7 @@ RESULTS = {
     "format": "matchcut-results/1",
     "timeline": {
         "comparisons": [{"name": "rate", "reference": "24/1", "reconstruction": "24/1", "agrees": True}],
-        "offset_frames": 0, "frozen": [], "black": [],
+        "offset_frames": 0, "offset_reason": "", "faults": [],
     },
     "shots": {"reference_cuts": [], "reconstruction_cuts": [], "matches": [], "detector": "d"},
     "sgc": {"score": 0.5, "pairs_scored": 46, "pairs_expected": 47, "reason": ""},

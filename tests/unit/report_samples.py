@@ -15,7 +15,7 @@ from matchcut.evaluator.judge.records import (
     Judgment,
     OperationalFailure,
 )
-from matchcut.evaluator.media.records import Comparison, TimelineCheck, VideoInfo
+from matchcut.evaluator.media.records import Comparison, Fault, TimelineCheck, VideoInfo
 from matchcut.evaluator.protocol.timeline import Timeline
 from matchcut.evaluator.results import Provenance, Results
 from matchcut.evaluator.scoring.records import ChecklistScore, Score
@@ -171,6 +171,12 @@ def checklist_score():
     )  # fmt: skip
 
 
+def fault(kind, first, last, **changes):
+    """A fault of the reconstruction, two frames late."""
+    made = {"reference_first": first - 2, "reference_last": last - 2, "detail": f"frames {first} to {last} are {kind}"}
+    return Fault(kind=kind, first=first, last=last, **(made | changes))
+
+
 def results(**changes):
     """A result with something of everything; `changes` replaces fields."""
     made = clips()
@@ -186,7 +192,9 @@ def results(**changes):
         reference=reference,
         reconstruction=reconstruction,
         setting="proxy",
-        timeline=TimelineCheck(comparisons=comparisons, offset_frames=2, frozen=[(5, 9)], black=[(40, 43)]),
+        timeline=TimelineCheck(
+            comparisons=comparisons, offset_frames=2, faults=[fault("frozen", 5, 9), fault("black", 40, 43)]
+        ),
         shots=ShotCheck(
             reference_cuts=[16, 32], reconstruction_cuts=[16, 35, 44],
             matches=[

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matchcut.evaluator.audit.records import AuditReport
 from matchcut.evaluator.checklist.records import Clip
 from matchcut.evaluator.cli.main import COMMANDS
 from matchcut.evaluator.judge.records import Judgment, OperationalFailure
+from matchcut.evaluator.media.conform import Conformed
+from matchcut.evaluator.pipeline.playback import Preview
 from matchcut.evaluator.protocol.messages import parse_message
 from matchcut.evaluator.protocol.render_job import RenderJob
 
@@ -17,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 READERS: dict[str, Any] = {
+    "matchcut-audit/1": lambda data: AuditReport.from_data(data, "docs"),
+    "matchcut-conform/1": lambda data: Conformed.from_data(data, "docs"),
+    "matchcut-preview/1": lambda data: Preview.from_data(data, "docs"),
     "matchcut-clip/1": lambda data: Clip.from_data(data, "docs"),
     "matchcut-judgment/1": lambda data: Judgment.from_data(data, "docs"),
     "matchcut-operational-failure/1": lambda data: OperationalFailure.from_data(data, "docs"),

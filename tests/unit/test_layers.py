@@ -17,6 +17,8 @@ ORDER = [
     "results",
     "judge",
     "sgc",
+    "audit",
+    "deliver",
     "render",
     "scoring",
     "shots",

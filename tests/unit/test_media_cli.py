@@ -2,6 +2,7 @@
 """`matchcut probe` and `matchcut check` as a person and as a program run them."""
 
 import json
+import re
 from fractions import Fraction
 
 import pytest
@@ -57,6 +58,13 @@ def test_probe_as_json_is_the_record(reference, capsys):
     assert VideoInfo.model_validate(json.loads(capsys.readouterr().out)) == probe(reference)
 
 
+def test_the_example_in_the_documents_has_every_field(root):
+    page = (root / "docs" / "formats.md").read_text(encoding="utf-8")
+    example = json.loads(re.search(r"## A video: .*?```json\n(.*?)```", page, re.DOTALL)[1])
+    assert VideoInfo.from_data(example, "formats.md").model_dump(mode="json") == example
+    assert list(example) == list(VideoInfo.model_fields)
+
+
 def test_probe_of_what_is_no_video_is_one_line_and_status_2(folder, capsys):
     path = folder / "text.mp4"
     path.write_text("no video at all")
@@ -89,7 +97,8 @@ def test_check_names_every_fault_and_still_ends_with_0(reference, wrong, capsys)
     assert "24000/1001" in found["rate"] and "24/1" in found["rate"] and "DIFFERS" in found["rate"]
     assert "DIFFERS" in found["duration"] and "agrees" in found["frames"] and "agrees" in found["resolution"]
     assert "+3 frames" in found["offset"] and "LATE by 0.125 s" in found["offset"]
-    assert "frames 0 to 3" in found["frozen"]
+    assert "frame 0" in found["repeated"] and "frames 1 to 3" in found["repeated"] and "REPEATED" in found["repeated"]
+    assert "  frames 1 to 3 show the reference's frame 0 again; what follows lies 3 frames late\n" in text
     assert "frame 30" in found["cut"] and "frame 33" in found["cut"] and "LATE +3" in found["cut"]
     assert text.endswith("the timelines DO NOT agree\n")
 
@@ -100,7 +109,8 @@ def test_check_as_json_and_as_messages_say_the_same(reference, wrong, capsys):
     data = json.loads(capsys.readouterr().out)
     assert data["passed"] is False
     timeline = TimelineCheck.model_validate(data["timeline"])
-    assert (timeline.offset_frames, timeline.frozen) == (3, [(0, 3)])
+    assert timeline.offset_frames == 3
+    assert [(fault.kind, fault.first, fault.last) for fault in timeline.faults] == [("repeated", 1, 3)]
     assert [match.verdict for match in ShotCheck.model_validate(data["shots"]).matches] == ["late"]
     assert main([*arguments, "--messages"]) == 0
     messages = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

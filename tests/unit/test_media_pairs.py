@@ -5,7 +5,8 @@ import io
 
 import numpy as np
 import pytest
-from matchcut.evaluator.media.pairs import LABEL_HEIGHT, jpeg_bytes, pair_image, png_bytes
+from matchcut.evaluator.media.labels import empty_panel, label_bar, text_width
+from matchcut.evaluator.media.pairs import LABEL_HEIGHT, fitted_size, jpeg_bytes, pair_image, png_bytes
 from media_samples import pictures
 from PIL import Image
 
@@ -70,3 +71,52 @@ def test_bytes_are_the_same_every_time_and_keep_the_colours():
         assert jpeg.format == "JPEG"
         assert {component[1:3] for component in jpeg.layer} == {(1, 1)}  # 4:4:4
         assert np.abs(np.asarray(jpeg).astype(int) - image).mean() < 3
+
+
+def test_a_picture_of_the_fitted_size_is_taken_as_it_is():
+    first, second = pictures(2, width=960, height=540)
+    image = pair_image(first, second, 0, 0.0)
+    assert np.array_equal(image[LABEL_HEIGHT : LABEL_HEIGHT + 540], first)
+    assert np.array_equal(image[2 * LABEL_HEIGHT + 540 :], second)
+
+
+def test_shrinking_averages_areas_and_makes_up_no_edges():
+    (first,) = pictures(1, width=1920, height=1080)
+    image = pair_image(first, first, 0, 0.0)[LABEL_HEIGHT : LABEL_HEIGHT + 540]
+    means = first.reshape(540, 2, 960, 2, 3).mean(axis=(1, 3))
+    assert np.abs(image - means).max() <= 0.75
+    hard = flat(1920, 1080, (0, 0, 0))
+    hard[:, 961:] = 200
+    shown = pair_image(hard, hard, 0, 0.0)[LABEL_HEIGHT : LABEL_HEIGHT + 540]
+    assert shown.max() == 200 and shown.min() == 0 and set(np.unique(shown)) == {0, 100, 200}
+
+
+@pytest.mark.parametrize("size", [(1, 1), (7, 5000), (5000, 7), (3840, 2160), (1081, 1920), (1920, 1079)])
+def test_the_fitted_size_stays_within_the_area(size):
+    width, height = fitted_size(*size)
+    assert 1 <= width <= 960 and 1 <= height <= 540 and (width == 960 or height == 540)
+    assert pair_image(flat(*size, 9), flat(*size, 9), 0, 0.0).shape == (2 * LABEL_HEIGHT + 2 * height, 960, 3)
+
+
+def test_a_decoder_s_read_only_picture_is_taken():
+    for size in ((960, 540), (100, 60)):
+        image = flat(*size, 7)
+        image.flags.writeable = False
+        pair_image(image, image, 0, 0.0)
+
+
+@pytest.mark.parametrize("width", [120, 300, 960])
+def test_a_label_is_never_cut_off(width):
+    bar = label_bar(width, 40, "RECONSTRUCTION", "frame 12345   514.398 s", size=22, margin=10)
+    assert bar.shape == (40, width, 3)
+    lit = np.flatnonzero((bar > 60).all(axis=2).any(axis=0))
+    assert lit[0] >= 8 or width == 120  # type of 8 pixels is the least; there it may touch the side
+    assert text_width("RECONSTRUCTION", 22) > text_width("REFERENCE", 22) > 60
+
+
+def test_an_empty_panel_is_plain_to_see(artifacts):
+    panel = empty_panel(480, 270, ("RECONSTRUCTION HAS ENDED", "last: frame 71   2.961 s"), size=20)
+    Image.fromarray(panel).save(artifacts / "empty_panel.png")
+    assert panel.shape == (270, 480, 3) and len(np.unique(panel[:40].reshape(-1, 3), axis=0)) >= 2  # striped
+    lit = (panel > 200).all(axis=2)
+    assert lit.any() and not lit[:, :10].any() and not lit[:, -10:].any()

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Frame selection: the sentences of CineRecon's appendix C.1, one by one."""
 
+import time
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matchcut.evaluator.checklist.records import Check, Clip
+from matchcut.evaluator.judge.evidence import reconstruction_frame
+from matchcut.evaluator.media.records import VideoInfo
 from matchcut.evaluator.media.selection import MOST_FRAMES, clip_candidates, clip_frames, select_frames
+from matchcut.evaluator.protocol.timeline import Timeline
 
 
 def check(start, end, evidence, *, samples=(), settings=("proxy",)):
@@ -100,6 +105,28 @@ def test_the_filling_is_the_papers_greedy_rule(mandatory, candidates, limit):
     assert select_frames(mandatory, candidates, limit=limit) == sorted(chosen)
 
 
+@given(sets, sets, st.integers(0, 60))
+def test_each_step_takes_the_middle_of_the_widest_gap(mandatory, candidates, limit):
+    """The rule once more by other means: a table of all distances, of which rows are struck out."""
+    everything = np.array(sorted(mandatory | candidates), int)
+    taken = np.isin(everything, sorted(mandatory))
+    apart = np.abs(everything[:, None] - everything[None, :]).astype(float)
+    while taken.sum() < min(limit, len(everything)):
+        to_taken = np.where(taken[None, :], apart, np.inf).min(axis=1, initial=np.inf)
+        to_taken[taken] = -1
+        taken[int(np.argmax(to_taken))] = True  # the first of several
+    assert select_frames(mandatory, candidates, limit=limit) == everything[taken].tolist()
+
+
+def test_two_seconds_at_240_frames_a_second_take_no_time():
+    checks = [check(start, start + 100, [start + 50], samples=range(start, start + 100)) for start in range(0, 300, 90)]
+    fast = clip(480, checks, cuts=[240])
+    start = time.perf_counter()
+    for _ in range(10):
+        assert len(clip_frames(fast, "proxy", Fraction(240))) == MOST_FRAMES
+    assert time.perf_counter() - start < 2
+
+
 @given(st.integers(1, 120), st.data(), st.sampled_from([Fraction(24000, 1001), Fraction(25), Fraction(60)]))
 def test_a_request_keeps_what_the_checklist_needs(count, data, rate):
     frame = st.integers(0, count - 1)
@@ -123,3 +150,37 @@ def test_two_seconds_fit_the_limit(rate):
     count = int(2 * rate)
     checks = [check(start, min(count - 1, start + 9), [start]) for start in range(0, count, 10)]
     assert len(clip_frames(clip(count, checks), "proxy", rate)) <= MOST_FRAMES
+
+
+def video(rate, frames):
+    return VideoInfo(
+        path="v.mp4", sha256="", timeline=Timeline(64, 48, Fraction(rate), frames), rate_source="timestamps",
+        constant_rate=True, start_seconds=0, coded_width=64, coded_height=48, rotation_deg=0, mirrored=False,
+        pixel_aspect="1:1", codec="h264", pixel_format="yuv420p", bit_depth=8, header_frames=frames,
+    )  # fmt: skip
+
+
+some_rates = st.sampled_from(["24000/1001", "2997/125", "24", "25", "12", "30000/1001", "60", "240", "7/2"])
+
+
+@given(some_rates, some_rates, st.integers(0, 40), st.integers(1, 12), st.integers(1, 60))
+def test_another_rate_maps_by_nearest_time_and_never_past_the_end(own, other, offset, count, frames):
+    shot = clip(count).model_copy(update={"frame_offset": offset})
+    reference, rebuilt = video(own, offset + count), video(other, frames)
+    found = [reconstruction_frame(shot, frame, reference, rebuilt) for frame in range(count)]
+    assert found == sorted(found)
+    for frame, place in enumerate(found):
+        when = (offset + frame) / Fraction(own)
+        if own == other:
+            assert place == offset + frame
+        elif when < frames / Fraction(other):  # the reconstruction shows something then
+            distances = [abs(index / Fraction(other) - when) for index in range(frames)]
+            assert place == distances.index(min(distances))  # the earlier of two
+        else:
+            assert place >= frames
+
+
+def test_a_slower_reconstruction_of_the_same_length_has_the_whole_clip():
+    # 39 frames at 24 are 13 at 8; the last one, at 1.583 s, is nearest to a 14th that there is not
+    assert reconstruction_frame(clip(39), 38, video(24, 39), video(8, 13)) == 12
+    assert reconstruction_frame(clip(39), 38, video(24, 39), video(8, 12)) == 13  # this one has ended by then

@@ -177,7 +177,26 @@ def test_frames_of_another_rate_are_placed_by_time():
     axis = Axis(results)
     assert axis.frames == 60  # 30 frames at half the rate last longer than the reference's 48
     assert axis.to_reference(10) == 20
-    assert [cut.frame for cut in axis.cut_rows()[1].cuts] == [32, 70, 88]
+    assert [cut.frame for cut in axis.cut_rows()[1].cuts] == [16, 35, 44]  # the record has them on the reference's
+
+
+def test_faults_are_listed_and_drawn_by_time(tmp_path):
+    kinds = ["frozen", "black", "dropped", "repeated", "reversed", "speed", "inserted"]
+    faults = [samples.fault(kind, 3 + 6 * i, 6 + 6 * i) for i, kind in enumerate(kinds[:-1])]
+    faults.append(samples.fault("inserted", 44, 46, reference_first=None, reference_last=None))
+    check = samples.results().timeline.model_copy(update={"faults": faults})
+    results = samples.results(timeline=check)
+    page = page_of(tmp_path, results)
+    for fault in faults:
+        assert fault.detail in page.text
+    drawn = [a for a in page.having(type="button") if a.get("class", "").startswith("stretch ")]
+    drawn = [a for a in drawn if "fade" not in a["class"]]
+    assert [a["class"].split()[1] for a in drawn] == kinds
+    assert [(a["data-frame"], a["data-last"]) for a in drawn] == [(str(f.first), str(f.last)) for f in faults]
+    row = Axis(results).cut_rows()[-1]
+    assert (row.stretches[0].left, row.stretches[0].width) == (6.25, 8.333)
+    none = samples.results(timeline=TimelineCheck(comparisons=[], offset_frames=0))
+    assert [row.label for row in Axis(none).cut_rows()] == ["Cuts, reference", "Cuts, reconstruction"]
 
 
 def test_checks_that_overlap_lie_in_lanes_of_their_own():
@@ -218,9 +237,12 @@ def test_significant(value, text):
 
 
 def test_words_for_offsets_and_cuts():
-    assert [offset_text(value) for value in (None, 0, 1, -3)] == [
+    checks = [TimelineCheck(comparisons=[], offset_frames=value, offset_reason="") for value in (None, 0, 1, -3)]
+    checks.append(TimelineCheck(comparisons=[], offset_frames=None, offset_reason="the reference hardly moves"))
+    assert [offset_text(check) for check in checks] == [
         "not decided by the content", "none: frames look alike at the same time",
         "1 frame late (not corrected)", "3 frames early (not corrected)",
+        "not decided by the content: the reference hardly moves",
     ]  # fmt: skip
     assert cuts_text(samples.results().shots) == "1 of 2 found, 1 late, 1 extra"
 

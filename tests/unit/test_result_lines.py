@@ -7,7 +7,7 @@ pytest.importorskip("pydantic")
 
 from matchcut.addon.results import RESULTS_FORMAT, read_result_lines, result_lines
 from matchcut.evaluator import results as records
-from matchcut.evaluator.media.records import Comparison, TimelineCheck
+from matchcut.evaluator.media.records import Comparison, Fault, TimelineCheck
 from matchcut.evaluator.protocol.errors import BadInputError
 from matchcut.evaluator.protocol.files import write_json
 from matchcut.evaluator.scoring.records import ChecklistScore, Score
@@ -87,13 +87,20 @@ def test_not_judged_and_partly_judged():
 def test_timeline_that_disagrees():
     check = TimelineCheck(
         comparisons=[Comparison(name="frames", reference="72", reconstruction="70", agrees=False)],
-        offset_frames=-2, frozen=[(3, 9)], black=[(0, 1), (4, 4), (6, 6), (8, 8), (10, 10)],
+        offset_frames=-2,
+        faults=[
+            Fault(kind="frozen", first=3, last=9, reference_first=1, reference_last=7, detail="held"),
+            Fault(kind="inserted", first=0, last=1, reference_first=None, reference_last=None, detail="strange"),
+            Fault(kind="speed", first=20, last=29, reference_first=22, reference_last=41, speed=2.0, detail="fast"),
+        ],
     )  # fmt: skip
     found = lines(timeline=check)
     assert (found["Timeline", "Frames"].text, found["Timeline", "Frames"].verdict) == ("70, reference 72", "bad")
     assert found["Timeline", "Offset"].text == "-2 frames by content"
-    assert found["Timeline", "Frozen"].text == "frames 3–9"
-    assert found["Timeline", "Black"].text == "frames 0–1, 4–4, 6–6, 8–8 and 1 more"
+    assert found["Timeline", "Frozen"].text == "frames 3–9, reference 1–7"
+    assert found["Timeline", "Inserted"].text == "frames 0–1"
+    assert found["Timeline", "Speed"].text == "frames 20–29, reference 22–41, 2 times as fast"
+    assert found["Timeline", "Frozen"].verdict == "bad"
 
 
 def test_cuts():

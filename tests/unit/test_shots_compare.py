@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pairing of cuts: one to one, in order, as many as possible, and the closest."""
+"""Pairing of cuts: one to one, in order, as many as possible, and the closest; of fades: by their overlap."""
 
+import json
+import re
 from fractions import Fraction
 from itertools import combinations
 
@@ -8,7 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matchcut.evaluator.protocol.timeline import Timeline
-from matchcut.evaluator.shots.compare import compare_cuts, on_reference
+from matchcut.evaluator.shots.compare import compare_shots, on_reference, shot_intervals
+from matchcut.evaluator.shots.records import Fade, ShotCheck, Shots
+
+
+def compare_cuts(reference, reconstruction, **options):
+    return compare_shots(shots(reference), shots(reconstruction), **options)
+
+
+def shots(cuts=(), *fades):
+    return Shots(cuts=list(cuts), fades=list(fades), detector="scenedetect")
+
+
+def fade(first, last, kind="through", shade="black"):
+    return Fade(kind=kind, shade=shade, first=first, last=last)
 
 
 def verdicts(reference, reconstruction, **options):
@@ -77,5 +92,65 @@ def best_by_trying_all(first, second, tolerance):
 
 def test_cuts_at_another_rate_are_placed_by_time():
     own, reference = Timeline(8, 8, Fraction(30), 300), Timeline(8, 8, Fraction(24), 240)
-    assert on_reference([30, 75], own, reference) == [24, 60]
-    assert on_reference([30, 75], own, own) == [30, 75]
+    given = shots([30, 75, 76], fade(10, 21, "in", "white"))
+    mapped = on_reference(given, own, reference)
+    assert (mapped.cuts, mapped.fades) == ([24, 60, 61], [fade(8, 17, "in", "white")])
+    assert on_reference(given, own, own) == given
+    # two cuts that fall on one frame of a slower reference are one there
+    assert on_reference(shots([30, 31]), own, Timeline(8, 8, Fraction(6), 60)).cuts == [6]
+
+
+@pytest.mark.parametrize(
+    ("reference", "reconstruction", "expected"),
+    [
+        ([], [], []),
+        ([fade(10, 20)], [fade(10, 20)], [("found", (0, 0))]),
+        ([fade(10, 20)], [fade(12, 18)], [("found", (2, -2))]),
+        ([fade(10, 20)], [fade(13, 25)], [("differs", (3, 5))]),
+        ([fade(10, 20)], [fade(21, 30)], [("missing", None), ("extra", None)]),
+        ([fade(10, 20)], [fade(10, 20, shade="white")], [("missing", None), ("extra", None)]),
+        ([fade(10, 20)], [fade(10, 15, "out")], [("missing", None), ("extra", None)]),
+        # the longer overlap wins, and each is paired once
+        ([fade(10, 20), fade(24, 40)], [fade(18, 40)], [("missing", None), ("differs", (-6, 0))]),
+        ([fade(10, 40)], [fade(5, 12), fade(20, 40)], [("extra", None), ("differs", (10, 0))]),
+    ],
+)
+def test_fades_pair_up_by_overlap_with_signed_errors(reference, reconstruction, expected):
+    found = compare_shots(shots((), *reference), shots((), *reconstruction))
+    assert [(match.verdict, match.errors_frames) for match in found.fade_matches] == expected
+    assert found.passed == all(verdict == "found" for verdict, _ in expected)
+    assert (found.reference_fades, found.reconstruction_fades) == (reference, reconstruction)
+
+
+def test_a_record_without_fades_still_reads():
+    old = {"reference_cuts": [4], "reconstruction_cuts": [], "detector": "d"}
+    check = ShotCheck.from_data(
+        {**old, "matches": [{"verdict": "missing", "reference": 4, "reconstruction": None}]}, "old.json"
+    )
+    assert (check.fade_matches, check.reference_fades, check.passed) == ([], [], False)
+
+
+def test_the_example_of_the_documents_reads(root):
+    text = (root / "docs" / "formats.md").read_text(encoding="utf-8")
+    (example,) = [block for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL) if "fade_matches" in block]
+    check = ShotCheck.from_data(json.loads(example), "formats.md")
+    assert [match.error_frames for match in check.matches] == [2]
+    assert check == compare_shots(shots([36], check.reference_fades[0]), shots([38])).model_copy(
+        update={"detector": check.detector}
+    )
+
+
+def test_shots_are_bounded_by_cuts_and_by_the_middle_of_a_fade_through_a_shade():
+    video = shots([30], fade(10, 20), fade(50, 60, "out"), fade(61, 70, "in"))
+    assert video.boundaries == [15, 30]
+    assert shot_intervals(video.boundaries, 80) == [(0, 14), (15, 29), (30, 79)]
+    assert compare_shots(shots(), video).reconstruction_boundaries == [15, 30]
+
+
+@given(st.lists(st.integers(-5, 70), max_size=8), st.integers(0, 60))
+def test_shots_cover_every_frame_once(boundaries, frames):
+    intervals = shot_intervals(boundaries, frames)
+    covered = [frame for first, last in intervals for frame in range(first, last + 1)]
+    assert covered == list(range(frames))
+    assert all(first <= last for first, last in intervals)
+    assert {first for first, _ in intervals[1:]} == {frame for frame in boundaries if 0 < frame < frames}
