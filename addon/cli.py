@@ -18,13 +18,15 @@ from ..evaluator.protocol.errors import BadInputError, CancelledByUserError, Exi
 from .scene_file import open_scene, save_copy
 
 USAGE = """usage: COMMAND ARGS
-  render-job JOB_FOLDER         render a job, as `matchcut render` starts it
+  render-job JOB_FOLDER [--frames A-B] [--skip F,G]   render a job or a part, as `matchcut render` starts it
+  audit-scene SCENE FOLDER      list what a scene holds, as `matchcut audit` starts it
+  describe-scene SCENE OUT.json  tell a scene's timeline and outside files, as `matchcut package` starts it
   sample NAME VARIANT OUT.blend  build a sample scene
   bridge                        serve the opened scene to an MCP server
-  score | render …              the evaluator's, with the opened scene where no --scene is given
+  score | render | audit …      the evaluator's, with the opened scene where no --scene is given
   any other                     the evaluator's: check, probe, sgc, doctor …
 """
-SCENE_COMMANDS = ("score", "render")
+SCENE_COMMANDS = ("score", "render", "audit")
 STANDALONE_COMMANDS = ("doctor", "setup")
 """Those that make the evaluator's environment or say what it lacks: Blender's own Python runs them."""
 FOLLOW_PARENT = "--follow-parent"
@@ -56,6 +58,10 @@ def _dispatch(arguments: list[str]) -> int:
     command, rest = arguments[0], arguments[1:]
     if command == "render-job":
         return _render_job(rest)
+    if command == "audit-scene":
+        return _audit_scene(rest)
+    if command == "describe-scene":
+        return _describe_scene(rest)
     if command == "sample":
         return _sample(rest)
     if command == "bridge":
@@ -66,12 +72,43 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _render_job(rest: list[str]) -> int:
-    folders = _follow_parent(rest)
+    folders, frames, skip = _follow_parent(rest), None, frozenset[int]()
+    try:
+        while len(folders) > 2 and folders[-2] in ("--frames", "--skip"):
+            name, value = folders[-2:]
+            if name == "--frames":
+                first, last = map(int, value.split("-"))
+                frames = (first, last)
+            else:
+                skip = frozenset(map(int, value.split(",")))
+            folders = folders[:-2]
+    except ValueError:
+        raise BadInputError(f"render-job: {name} {value} cannot be read; write 0-47, or 3,17") from None
     if len(folders) != 1 or not Path(folders[0]).is_dir():
         raise BadInputError(f"render-job takes one folder that is there; got {folders}")
     from .render.job import run_job
 
-    return run_job(Path(folders[0]).resolve())
+    return run_job(Path(folders[0]).resolve(), frames, skip)
+
+
+def _audit_scene(rest: list[str]) -> int:
+    rest = _follow_parent(rest)
+    if len(rest) != 2 or not Path(rest[1]).is_dir():
+        raise BadInputError(f"audit-scene takes a .blend and a folder that is there; got {rest}")
+    from .audit.collect import audit_scene
+
+    audit_scene(Path(rest[0]).resolve(), Path(rest[1]).resolve())
+    return ExitStatus.DONE
+
+
+def _describe_scene(rest: list[str]) -> int:
+    rest = _follow_parent(rest)
+    if len(rest) != 2:
+        raise BadInputError(f"describe-scene takes a .blend and the file to write; got {rest}")
+    from .describe import describe_scene
+
+    describe_scene(Path(rest[0]).resolve(), Path(rest[1]).resolve())
+    return ExitStatus.DONE
 
 
 def _follow_parent(arguments: list[str]) -> list[str]:
@@ -106,7 +143,9 @@ def _evaluator(command: str, rest: list[str]) -> int:
     else:
         prefix = find_evaluator()
     if command in SCENE_COMMANDS and not _has_option(rest, "--scene") and not {"-h", "--help"} & set(rest):
-        if bpy.data.filepath:
+        if bpy.data.filepath and command == "audit":  # the very file that is handed in, not a copy of what is open
+            rest = [*rest, "--scene", bpy.data.filepath]
+        elif bpy.data.filepath:
             rest = [*rest, "--scene", str(_save_copy(_value_of(rest, "--out")))]
         elif not _has_option(rest, "--reconstruction"):
             raise BadInputError(f"{command}: no scene is opened; open a .blend first, or name it with --scene")
