@@ -31,7 +31,7 @@ def made(tmp_path_factory):
 
 
 def test_everything_is_in_it(made, artifacts):
-    job, reference, out, submission = made
+    job, _reference, out, submission = made
     assert {path.name for path in out.iterdir()} == {*FILES, SUBMISSION}
     assert (out / "scene.blend").read_bytes() == BLEND
     assert (out / "reconstruction.mp4").read_bytes() == (job / "reconstruction.mp4").read_bytes()
@@ -56,8 +56,10 @@ def test_the_page_says_what_a_person_asks(made):
     _, _, out, submission = made
     text = (out / "report.md").read_text(encoding="utf-8")
     for figure in (
-        "(contact_sheet.png)", "16 a pixel (chosen for the job)", "OPTIX (A \\| GPU\\_1)", "OPENIMAGEDENOISE", "AgX on sRGB",
-        "1.500 s a frame, 36.0 s for 24", "300 MiB", "5.2.2 LTS", "96x64, 24000/1001 fps", "the scene renders 1920x1080",
+        "(contact_sheet.png)", "16 a pixel (chosen for the job)",
+        "OPTIX (A \\| GPU\\_1)", "OPENIMAGEDENOISE", "AgX on sRGB",
+        "1.500 s a frame, 36.0 s for 24", "300 MiB", "5.2.2 LTS",
+        "96x64, 24000/1001 fps", "the scene renders 1920x1080",
         "| cut | frame 12 | frame 12 | agrees |", "wall \\<b\\>.png is missing",
     ):  # fmt: skip
         assert figure in text, figure

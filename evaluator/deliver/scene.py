@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a Blender says of a scene.blend: by whom it was saved, its timeline, and the files that it needs besides."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final, Literal
+
+from ..environment.blender import Blender, run_child
+from ..environment.sealed import sealed
+from ..protocol.errors import BadInputError, ExitStatus, OperationalError
+from ..protocol.files import read_json
+from ..records import Record
+from .records import ExternalFile, Name, ShownTimeline
+
+MOST_SECONDS: Final = 600
+
+
+class DescribedScene(Record):
+    """What `describe-scene` writes."""
+
+    format: Literal["matchcut-scene/1"]
+    blender: Name
+    saved_by: Name
+    scene: Name
+    timeline: ShownTimeline
+    has_camera: bool
+    external: list[ExternalFile]
+
+
+def describe(scene: Path, blender: Blender) -> DescribedScene:
+    """Open `scene` in a child Blender without scripts and without network, and say what it is.
+
+    Raises BadInputError where Blender cannot open it or does not start, OperationalError where the child fails.
+    """
+    followed, held = os.pipe()  # the child ends itself when this process does, and with it the held end
+    with tempfile.TemporaryDirectory(prefix="matchcut-scene-", ignore_cleanup_errors=True) as folder:
+        out = Path(folder) / "scene.json"
+        command = sealed(blender).command("describe-scene", str(scene.resolve()), str(out), "--follow-parent")
+        try:
+            child = run_child(command, seconds=MOST_SECONDS, stdin=followed)
+        except OSError as error:
+            raise BadInputError(f"{blender.path}: Blender does not start ({error}); run: matchcut doctor") from error
+        except subprocess.TimeoutExpired:
+            raise OperationalError(f"{scene}: Blender took more than {MOST_SECONDS} s to open it; try again") from None
+        finally:
+            os.close(followed)
+            os.close(held)
+        lines = [line.strip() for text in (child.stdout, child.stderr) for line in text.splitlines() if line.strip()]
+        ours = [line.removeprefix("matchcut: ") for line in lines if line.startswith("matchcut: ")]
+        if child.returncode == ExitStatus.BAD_INPUT and ours:
+            raise BadInputError(ours[-1])
+        if child.returncode != 0 or not out.is_file():
+            reason = (ours or lines or ["it said nothing"])[-1]
+            raise OperationalError(
+                f"{scene}: Blender ended with status {child.returncode} while it opened it ({reason}); try again"
+            )
+        return DescribedScene.from_data(read_json(out), str(scene))
