@@ -33,6 +33,12 @@ def scene_rate(scene: Any) -> Fraction:
     return value.limit_denominator(1_000_000)
 
 
+def runs_at(scene: Any, rate: Fraction) -> bool:
+    """Whether the scene's `fps` and `fps_base` are as near to `rate` as Blender can hold it."""
+    value = Fraction(scene.render.fps) / Fraction(scene.render.fps_base)
+    return abs(value - rate) <= rate * RATE_ERROR
+
+
 def scene_timeline(scene: Any) -> Timeline:
     """Size in pixels as rendered, rate and number of frames of a `bpy.types.Scene`."""
     render = scene.render
@@ -63,11 +69,11 @@ def match_timeline(scene: Any, timeline: Timeline) -> list[str]:
             if before != value:
                 setattr(owner, name, value)
                 changes.append(f"{name}: {before} to {getattr(owner, name)}")
-    rate = scene_rate(scene)
-    if rate != timeline.rate or render.fps != timeline.fps:
+    rate, right = scene_rate(scene), runs_at(scene, timeline.rate)
+    if not right or render.fps != timeline.fps:
         render.fps = timeline.fps
         render.fps_base = float(timeline.fps_base)
-        if rate != timeline.rate:
+        if not right:
             changes.append(f"rate: {format_rate(rate)} to {format_rate(timeline.rate)} fps")
     return changes
 
@@ -92,7 +98,7 @@ def _problems(scene: Any, timeline: Timeline) -> Iterator[str]:
         yield f"the scene's pixels are {render.pixel_aspect_x:g}:{render.pixel_aspect_y:g}; the reference's are square"
     if render.use_border:
         yield "the scene renders a border region only; the reference is the whole picture"
-    if own.rate != timeline.rate:
+    if not runs_at(scene, timeline.rate):
         yield f"the scene runs at {format_rate(own.rate)} fps; the reference at {format_rate(timeline.rate)}"
     if render.frame_map_old != render.frame_map_new:
         yield f"the scene's time is stretched {render.frame_map_old}:{render.frame_map_new}; the reference's is not"

@@ -14,8 +14,22 @@ from ...evaluator.protocol.errors import BadInputError
 BLENDER_TO_OPENCV = np.diag([1.0, -1.0, -1.0, 1.0])
 
 
+def camera_at(scene: Any, frame: int) -> Any:
+    """The camera object that is active at reference frame `frame`: that of the markers, else the scene's own.
+
+    Blender passes over a marker whose camera is hidden from renders.
+    """
+    bound = [marker for marker in scene.timeline_markers if marker.camera and not marker.camera.hide_render]
+    if not bound:
+        return scene.camera
+    number = scene.frame_start + frame
+    past = [marker for marker in bound if marker.frame <= number]
+    # before the first marker Blender shows the earliest one's camera
+    return (max(past, key=lambda marker: marker.frame) if past else min(bound, key=lambda marker: marker.frame)).camera
+
+
 def check_pinhole(camera: Any) -> None:
-    """Raise BadInputError where the camera object has no intrinsic matrix."""
+    """Raise BadInputError where a camera object has no intrinsic matrix."""
     if camera.data.type != "PERSP":
         raise BadInputError(
             f"camera {camera.name!r} is of type {camera.data.type}; passes need a perspective one: render without them"
@@ -40,5 +54,15 @@ def intrinsics(camera: Any, depsgraph: Any, size: tuple[int, int]) -> NDArray[np
 
 
 def world_to_camera(camera: Any) -> NDArray[np.float64]:
-    """World-to-camera (4, 4), x_cam = R x_world + t, of an evaluated camera object without its scale, as it renders."""
-    return BLENDER_TO_OPENCV @ np.linalg.inv(np.array(camera.matrix_world.normalized(), dtype=np.float64))
+    """World-to-camera (4, 4), x_cam = R x_world + t, of an evaluated camera object without its scale, as it renders.
+
+    Raises BadInputError where R is no rotation: a scaled and turned parent can shear or mirror a camera.
+    """
+    pose = np.array(camera.matrix_world.normalized(), dtype=np.float64)
+    if not np.allclose(pose[:3, :3] @ pose[:3, :3].T, np.eye(3), atol=1e-4) or np.linalg.det(pose[:3, :3]) < 0:
+        raise BadInputError(
+            f"camera {camera.name!r} is sheared or mirrored by a scale; apply the scale of its parents, or render "
+            "without passes"
+        )
+    inverse: NDArray[np.float64] = BLENDER_TO_OPENCV @ np.linalg.inv(pose)
+    return inverse

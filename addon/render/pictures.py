@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +11,32 @@ import bpy
 
 from ...evaluator.protocol.errors import BadInputError, OperationalError
 from ...evaluator.protocol.files import atomic_path
+from ...evaluator.protocol.png import is_finished, without_text
 from ...evaluator.protocol.render_job import RenderJob, frame_path
-from .png import is_finished, without_text
+from .camera import camera_at
+from .clock import Clock
 from .settings import write_png
+
+LAST_FRAME = 1048574  # of every Blender scene
+
+
+def check_frames(scene: Any, first: int, last: int) -> None:
+    """Raise BadInputError where Blender has not all of the reference frames `first … last`, or one has no camera."""
+    if scene.frame_start + last > LAST_FRAME:
+        raise BadInputError(
+            f"scene {scene.name!r} starts at frame {scene.frame_start}, so that the reference's frame {last} lies "
+            f"beyond Blender's last one, {LAST_FRAME}; let the scene start earlier"
+        )
+    for frame in range(first, last + 1):
+        camera = camera_at(scene, frame)
+        if camera is None or camera.type != "CAMERA":
+            number = scene.frame_start + frame
+            raise BadInputError(f"scene {scene.name!r} has no camera at frame {number}; make one active")
 
 
 def go_to(scene: Any, frame: int) -> Any:
-    """Move the scene to reference frame `frame` and return the camera that shows it.
-
-    Raises BadInputError where there is none, or where Blender has no such frame.
-    """
-    wanted = scene.frame_start + frame
-    scene.frame_set(wanted)  # also makes the camera of the last bound marker the scene's
-    if scene.frame_current != wanted:
-        raise BadInputError(
-            f"scene {scene.name!r} starts at frame {scene.frame_start}, so that the reference's frame {frame} lies "
-            f"beyond Blender's last one, {scene.frame_current}; let the scene start earlier"
-        )
-    if scene.camera is None or scene.camera.type != "CAMERA":
-        raise BadInputError(f"scene {scene.name!r} has no camera at frame {scene.frame_current}; make one active")
+    """Move the scene to reference frame `frame` and return the camera that shows it."""
+    scene.frame_set(scene.frame_start + frame)  # also makes the camera of the last bound marker the scene's
     return scene.camera
 
 
@@ -50,18 +57,38 @@ def save_render(scene: Any, path: Path) -> None:
         raise OperationalError(f"{path}: Blender cannot write it ({' '.join(str(error).split())})") from error
 
 
-def render_pictures(folder: Path, job: RenderJob, on_frame: Callable[[int], None]) -> None:
-    """Render every frame of the job whose picture is not there or not whole; `on_frame` is called for each frame."""
+def render_pictures(folder: Path, job: RenderJob, frames: Iterable[int], clock: Clock) -> None:
+    """Render those of `frames` whose picture is not there or not whole."""
     scene = bpy.context.scene
     write_png(scene)
-    for frame in range(job.first, job.last + 1):
+    for frame in frames:
         path = frame_path(folder, frame)
-        if not is_finished(path, job.size):
-            go_to(scene, frame)
-            render_current()
-            with atomic_path(path) as temporary:
-                save_render(scene, temporary)
-                if not is_finished(temporary, job.size):
-                    raise OperationalError(f"{path}: Blender wrote no picture of {job.size[0]}x{job.size[1]} pixels")
-                temporary.write_bytes(without_text(temporary.read_bytes()))
-        on_frame(frame)
+        if is_finished(path, job.size):
+            clock.skip()
+            continue
+        clock.begin(frame)
+        with atomic_path(path) as temporary:
+            _render_file(scene, scene.frame_start + frame, temporary)
+            if not is_finished(temporary, job.size):
+                raise OperationalError(f"{path}: Blender wrote no picture of {job.size[0]}x{job.size[1]} pixels")
+            temporary.write_bytes(without_text(temporary.read_bytes()))
+        clock.end()
+
+
+def _render_file(scene: Any, number: int, path: Path) -> None:
+    """Render scene frame `number` into `path` as `blender -a` would.
+
+    An animation of one frame evaluates the scene once; moving the scene there first would evaluate it twice.
+    """
+    stem = path.with_suffix("")
+    # braces are templates of Blender's, and it puts the frame's number in the place of the last #
+    scene.render.filepath = f"{str(stem).replace('{', '{{').replace('}', '}}')}-#######"
+    written = stem.with_name(f"{stem.name}-{number:07d}{path.suffix}")
+    try:
+        bpy.ops.render.render(animation=True, frame_start=number, frame_end=number)
+        if written.exists():  # else the caller finds an empty file
+            written.replace(path)
+    except RuntimeError as error:
+        raise OperationalError(f"Blender cannot render frame {number}: {' '.join(str(error).split())}") from error
+    finally:
+        written.unlink(missing_ok=True)

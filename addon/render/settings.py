@@ -43,7 +43,10 @@ def use_device(scene: Any, preferences: Any, device: str) -> str:
     `auto` takes the first GPU that Cycles can use, else the CPU. Raises BadInputError where the asked one is absent.
     """
     if scene.render.engine != "CYCLES":
-        return "GPU (OpenGL, Vulkan or Metal)"
+        import gpu
+
+        gpu.init()  # without a driver Blender ends here; the parent knows by the state that its child is in
+        return f"{gpu.platform.renderer_get()} ({gpu.platform.backend_type_get()})"
     wanted = device.upper()
     if wanted not in ("AUTO", "CPU", *GPU_TYPES):
         raise BadInputError(f"device {device!r}: choose auto, cpu, {', '.join(GPU_TYPES).lower()}")
@@ -63,12 +66,57 @@ def use_device(scene: Any, preferences: Any, device: str) -> str:
     return "CPU"
 
 
-def denoiser_of(scene: Any) -> str:
-    """The denoiser that will run, empty for none."""
+def use_denoiser(scene: Any) -> tuple[str, list[str]]:
+    """The denoiser that will run, empty for none, and a note where it is not the one that the scene asks for."""
     if scene.render.engine != "CYCLES" or not scene.cycles.use_denoising:
-        return ""
+        return "", []
+    if not scene.cycles.denoiser:  # what was saved is not among those of this machine
+        try:
+            scene.cycles.denoiser = "OPENIMAGEDENOISE"
+        except TypeError:
+            scene.cycles.use_denoising = False
+            return "", ["the scene asks for denoising; this Blender has no denoiser, so the pictures keep their noise"]
+        return "OPENIMAGEDENOISE", ["the scene's denoiser is not on this machine; OpenImageDenoise is used"]
     name: str = scene.cycles.denoiser
-    return name
+    return name, []
+
+
+def use_view(scene: Any, view_transform: str | None) -> None:
+    """Choose the view transform where one is given. Raises BadInputError where this Blender lacks it."""
+    if view_transform is None:
+        return
+    try:
+        scene.view_settings.view_transform = view_transform
+    except TypeError as error:
+        known = str(error).partition(" in ")[2].strip("()") or "none"
+        raise BadInputError(f"this Blender has no view transform {view_transform!r}; it has {known}") from None
+
+
+def compositor_trees(scene: Any) -> list[Any]:
+    """The node trees that composite the scene's render: one in Blender 5.2, a list of effects since 5.3."""
+    effects = getattr(scene, "compositor_effects", None)
+    if effects is None:
+        trees = [scene.compositing_node_group]
+    else:
+        trees = [effect.node_group for effect in effects if effect.enable_for_render]
+    return [tree for tree in trees if tree is not None and scene.render.use_compositing]
+
+
+def mute_file_outputs(scene: Any) -> list[str]:
+    """Mute what the compositor would write elsewhere, groups within groups included; returns a note for each."""
+    notes: list[str] = []
+    waiting, seen = compositor_trees(scene), set()
+    while waiting:
+        tree = waiting.pop()
+        if tree is None or tree.name_full in seen:
+            continue
+        seen.add(tree.name_full)
+        for node in tree.nodes:
+            if node.type == "OUTPUT_FILE" and not node.mute:
+                node.mute = True
+                notes.append(f"the compositor's file output {node.name!r} is muted: a job writes its own folder alone")
+            waiting.append(getattr(node, "node_tree", None))
+    return notes
 
 
 def write_png(scene: Any) -> None:
@@ -79,6 +127,10 @@ def write_png(scene: Any) -> None:
     image.color_mode = "RGB"
     image.color_depth = "8"
     image.compression = 15
+    scene.render.use_file_extension = True
+    scene.render.use_overwrite = True
+    scene.render.use_placeholder = False
+    scene.render.use_multiview = False
 
 
 def write_passes(scene: Any) -> None:
@@ -91,27 +143,54 @@ def write_passes(scene: Any) -> None:
     image.use_exr_interleave = True
 
 
-def render_geometry_only(scene: Any, layer: Any) -> None:
-    """Turn the scene in memory into one whose Cycles render is exact geometry at pixel centres, for one view layer.
+def layers_in_picture(scene: Any) -> list[Any]:
+    """The view layers that the picture is made of: without a compositor Blender shows the first one alone."""
+    layers = [layer for layer in scene.view_layers if layer.use] or [scene.view_layers[0]]
+    return layers if compositor_trees(scene) else layers[:1]
+
+
+def render_geometry_only(scene: Any, layers: list[Any], lights: list[Any]) -> str:
+    """Turn the scene in memory into one whose render is exact geometry at pixel centres; returns the engine.
 
     The first sample of a pixel goes through its centre, and depth and object index come from it alone; the motion is a
     mean over samples, so one sample keeps the three about the same point. Lens and motion blur would smear them, and
-    Cycles gives no motion while it blurs.
+    Cycles gives no motion while it blurs. `lights` are the lamps, which only cost time. Where Blender was built without
+    Cycles, EEVEE gives depth, and motion in half precision, but no object index.
     """
-    scene.render.engine = "CYCLES"
-    scene.render.use_motion_blur = False
-    scene.render.use_compositing = False
-    scene.render.use_sequencer = False
-    scene.render.use_multiview = False
+    render = scene.render
+    render.use_motion_blur = False
+    render.use_compositing = False
+    render.use_sequencer = False
+    render.use_multiview = False
+    render.use_freestyle = False
+    render.use_persistent_data = True
+    render.filter_size = 0.0
+    for other in scene.view_layers:
+        other.use = other in layers
+    for layer in layers:
+        layer.use_pass_z = True
+        layer.use_pass_vector = True
+        # below the threshold a surface is passed by chance: this takes all but what is fully transparent
+        layer.pass_alpha_threshold = 0.001
+    try:
+        render.engine = "CYCLES"
+    except TypeError:
+        render.engine = "BLENDER_EEVEE"
+        scene.eevee.taa_render_samples = 1
+        return "BLENDER_EEVEE"
     cycles = scene.cycles
     cycles.samples = 1
+    cycles.use_sample_subset = False
     cycles.use_adaptive_sampling = False
     cycles.use_denoising = False
+    cycles.use_guiding = False
     cycles.time_limit = 0
     cycles.max_bounces = 0
-    layer.samples = 0  # no number of its own
-    for other in scene.view_layers:
-        other.use = other == layer
-    layer.use_pass_z = True
-    layer.use_pass_vector = True
-    layer.use_pass_object_index = True
+    for layer in layers:
+        layer.samples = 0  # no number of its own
+        layer.use_pass_object_index = True
+    for light in lights:
+        light.hide_render = True
+    if scene.world:
+        scene.world.cycles.sampling_method = "NONE"
+    return "CYCLES"

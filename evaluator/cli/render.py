@@ -14,14 +14,26 @@ from ..environment.blender import find_blender
 from ..media.probe import probe
 from ..protocol.errors import BadInputError, ExitStatus
 from ..protocol.messages import Reporter
-from ..render.job import render_scene
+from ..render.job import FRAME_LIMIT_SECONDS, render_scene
 
 DESCRIPTION = """Render a scene on its reference's timeline, in a child Blender; the scene's own file is not changed.
 
-DIR receives frames/, status.json, render.log, reconstruction.mp4 and, with --passes, geometry/. The same command
-again renders only what is missing; another scene or other options start the job anew.
+DIR receives frames/, status.json, render.log, reconstruction.mp4 (where all frames are asked for) and, with --passes,
+geometry/. What disagrees with the reference's size, rate or length is told before the first frame. The same command
+again renders only what is missing or damaged; another scene, or options that change a pixel, start the job anew. A
+frame at which Blender crashes or stands still is tried twice, then named, and the rest goes on.
 
-example: matchcut render shot.blend --reference shot.mp4 --out rendered --samples 32"""
+examples:
+  matchcut render shot.blend --reference shot.mp4 --out rendered
+  matchcut render shot.blend --reference shot.mp4 --out look --scale 0.25 --samples 16   a quick look
+  matchcut render shot.blend --reference shot.mp4 --out part --frames 0-47               two seconds of it
+  matchcut render shot.blend --reference shot.mp4 --out all --device optix --passes      with depth and motion
+  matchcut render shot.blend --reference shot.mp4 --out all --workers 2                  two Blenders side by side
+  matchcut render shot.blend --reference shot.mp4 --out all --addon bl_ext.user_default.trees
+
+--workers pays where one Blender leaves cores idle: many objects, few samples. Each one needs the scene's memory.
+
+exit status: 0 done, 2 bad input, 3 frames are missing (the same command tries them again), 130 cancelled"""
 
 DEVICES = ("auto", "cpu", "cuda", "optix", "hip", "metal", "oneapi")
 
@@ -37,7 +49,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--samples", type=int, metavar="N", help="samples a pixel (default: the scene's)")
     parser.add_argument("--engine", metavar="E", help="cycles, eevee or workbench (default: the scene's)")
     parser.add_argument("--device", choices=DEVICES, default="auto", help="what Cycles computes on (default: auto)")
+    parser.add_argument("--view-transform", metavar="V", help="as AgX or Standard (default: the scene's)")
     parser.add_argument("--passes", action="store_true", help="also write depth, motion, object ids and cameras")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="Blenders at a time (default: 1)")
+    parser.add_argument(
+        "--frame-limit", type=float, default=FRAME_LIMIT_SECONDS, metavar="S",
+        help=f"seconds after which a frame is given up; 0 for never (default: {FRAME_LIMIT_SECONDS:g})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--addon", action="append", default=[], metavar="MODULE", help="enable this add-on; can be given several times"
+    )
     parser.add_argument("--json", action="store_true", help="answer with one JSON document")
 
 
@@ -57,11 +78,12 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     if scene is None or (args.scene_option and args.scene):
         raise BadInputError("name one scene: matchcut render SCENE.blend --reference R --out DIR")
     first, last = parse_frames(args.frames)
-    blender = find_blender(reporter.status)
     timeline = probe(args.reference).timeline
+    blender = find_blender(reporter.status)
     outcome = render_scene(
         scene, args.out, timeline, blender=blender, reporter=reporter, first=first, last=last, scale=args.scale,
-        samples=args.samples, engine=args.engine, device=args.device, passes=args.passes,
+        samples=args.samples, engine=args.engine, device=args.device, view_transform=args.view_transform,
+        addons=args.addon, passes=args.passes, workers=args.workers, frame_limit=args.frame_limit or None,
     )  # fmt: skip
     status = outcome.status
     answer = {
@@ -78,8 +100,12 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         sys.stdout.write(json.dumps(answer, indent=2) + "\n")
         return ExitStatus.DONE
     sys.stdout.write(f"{made}\n{timeline}\n")
-    settings = f"{status.engine} on {status.device}, {status.samples} samples" if status.samples else status.engine
-    sys.stdout.write(f"Blender {status.blender}, {settings}, {status.seconds_per_frame:.2f} s/frame\n")
+    settings = f"{status.engine} on {status.device}" + (f", {status.samples} samples" if status.samples else "")
+    settings += f", {status.denoiser or 'not denoised'}, {status.view_transform} on {status.display_device}"
+    sys.stdout.write(f"Blender {status.blender}, {settings}\n")
+    if status.seconds_per_frame is not None:
+        memory = f", {status.peak_memory_bytes / 2**20:.0f} MiB" if status.peak_memory_bytes is not None else ""
+        sys.stdout.write(f"{status.rendered} rendered now, {status.seconds_per_frame:.2f} s each{memory}\n")
     if outcome.geometry:
         sys.stdout.write(f"{outcome.geometry / 'geometry.json'}\n")
     return ExitStatus.DONE

@@ -97,8 +97,7 @@ def conform(
     pictures; memory does not grow with the length but for the record.
     Raises BadInputError where the source cannot be read, a rate or size cannot be held, or `out` is the source itself.
     """
-    record_path = out.with_suffix(".json")
-    _check_output(path, out, record_path)
+    record_path = _check_output(path, out)
     reporter.status(f"reading {path.name}")
     info, seen = probe(path), scan(path)
     chosen, rate_reason = _rate(info, seen.timestamps, seen.time_base) if rate is None else (rate, "asked for")
@@ -249,9 +248,14 @@ def _pictures(
             return
 
 
-def _check_output(path: Path, out: Path, record_path: Path) -> None:
+def _check_output(path: Path, out: Path) -> Path:
+    """Where the record goes."""
     if out.suffix.lower() != ".mp4":
         raise BadInputError(f"{out}: the output is an MP4 file; give a name that ends in .mp4")
+    record_path = out.with_suffix(".json")
     for target in (out, record_path):
+        if target.is_dir():
+            raise BadInputError(f"{target}: this is a folder, where a file is to be written; give another --out")
         if target.exists() and path.exists() and target.samefile(path):
             raise BadInputError(f"{target}: this is the source itself; give another --out")
+    return record_path

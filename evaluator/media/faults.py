@@ -3,6 +3,14 @@
 
 Where the path of the alignment goes on frame by frame, nothing is wrong but, perhaps, the shift. A step in its shift
 is named by what caused it: a held picture, a jump, a stretch played backwards or at another speed.
+
+What is found depends on how much moves and on how alike the two videos are. In a copy, whatever its colours, and with
+a camera or a subject that moves visibly from frame to frame: a single repeated or dropped frame; a stretch played
+twice, backwards or at another speed from about 6 frames on; a change of speed of 4 % from three lost or gained frames
+on, before which these are named one by one. Ends are within a frame, those of a speed within three. In a rough
+stand-in for the scene it takes a second or more. Where hardly anything moves for the length of a fault it is not
+found, since nothing shows it; frames in another order, and faults that undo each other within a few frames, are not
+either. Shots of both videos that differ in length are told by their cuts.
 """
 
 from __future__ import annotations
@@ -25,7 +33,9 @@ _LONG = 12  # frames of a held picture that is told where the content decides no
 _LULL = 2  # frames
 _SETTLED = 3  # frames in step that a shift at the start is read from
 _SPEED_STEPS, _LONGEST_STEP = 3, 3  # as many steps of the shift, of at most so many frames, are another speed
-_SAME_SPEED = 0.1
+_SAME_SPEED, _OTHER_SPEED = 0.1, 0.02  # relative differences
+_PARKED = 0.2  # a speed below it is none
+_MANY = 6  # faults, from which on it is asked whether the whole is at another speed
 _STRAIGHT = 1.5  # frames that a steady speed may stray from a line
 
 
@@ -123,6 +133,13 @@ class _Slope:
     base: float
     strays: float
     """Largest distance from the line."""
+    usual: float
+    """Median distance from the line."""
+
+    @property
+    def keeps_a_speed(self) -> bool:
+        """Whether it is at another speed on the whole, though pauses of the picture hide it for a while."""
+        return abs(self.speed - 1) >= _OTHER_SPEED and self.speed >= _PARKED and self.usual <= 2 * _STRAIGHT
 
     def goes_on_in(self, other: _Slope) -> bool:
         """Whether another stretch is the same one after a pause of the picture."""
@@ -244,7 +261,12 @@ class _Reading:
             [step for step in group if not any(s.first <= step.before and step.after <= s.last for s in slopes)]
             for group in groups
         ]
-        return slopes, [step for group in left for step in _merged(group)]
+        others = [step for group in left for step in _merged(group)]
+        if len(slopes) + len(others) >= _MANY:
+            whole = self._line(self.frames[0], self.frames[-1])
+            if whole.keeps_a_speed:
+                return [whole], []
+        return slopes, others
 
     def _near(self, group: list[_Step], step: _Step) -> bool:
         """Whether a step follows as the ones of its group do."""
@@ -261,13 +283,14 @@ class _Reading:
         first = self.frames[0] if first - self.frames[0] <= 1.5 * apart + 1 else first
         last = self.frames[-1] if self.frames[-1] - last <= 1.5 * apart + 1 else last
         line = self._line(first, last)
-        return line if line.speed > 0 and line.strays <= _STRAIGHT + line.speed else None
+        return line if line.speed >= _PARKED and line.strays <= _STRAIGHT + line.speed else None
 
     def _line(self, first: int, last: int) -> _Slope:
         chosen = [i for i in self.steady if first <= self.frames[i] <= last]
         x, y = np.array([self.frames[i] for i in chosen]), np.array([self.shown[i] for i in chosen])
         speed, base = (float(value) for value in np.polyfit(x, y, 1))
-        return _Slope(first, last, int(y[0]), int(y[-1]), speed, base, float(abs(y - base - speed * x).max()))
+        apart = abs(y - base - speed * x)
+        return _Slope(first, last, int(y[0]), int(y[-1]), speed, base, float(apart.max()), float(np.median(apart)))
 
     def _speed(self, slope: _Slope) -> Fault:
         own = self.grid.own(slope.first), self.grid.own(slope.last)

@@ -145,6 +145,8 @@ def _choose(
     declared_fits = declared is not None and lowest <= declared <= highest
     if len(gaps) > 1 and (gaps * steps[0] == gaps[0] * steps).all():
         return 1 / (Fraction(int(gaps[0]), int(steps[0])) * time_base)
+    if len(gaps) == 1 and declared == 1 / (Fraction(int(gaps[0]), int(steps[0])) * time_base):
+        return declared  # a single gap proves no even spacing, but both say the same to the tick
     standard = [rate for rate in STANDARD_RATES if lowest <= rate <= highest]
     if declared is not None and declared_fits and (declared in standard or not standard):
         return declared

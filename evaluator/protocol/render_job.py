@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A render job on disk: what the evaluator asks of a child Blender, and what the child writes.
 
-    JOB/job.json                  the RenderJob, written by the evaluator before the child starts
+    JOB/job.json                  the RenderJob, written by the evaluator before a child starts
     JOB/scene.blend               the saved copy that is rendered; the artist's own file is never opened for writing
-    JOB/status.json               the RenderStatus, replaced by the child after every frame
+    JOB/status.json               the RenderStatus of the whole job, kept by the evaluator
+    JOB/simulated.blend           where the scene has simulations: the same with their frames, which is then rendered
+    JOB/render.log                what the children printed, one after the other
+    JOB/parts/                    while the job runs: each child's RenderStatus, log and temporary files
     JOB/frames/000000.png …       frame index of the reference (0-based), six digits, each written atomically
     JOB/geometry/geometry.json    with `passes`: the objects and the list of chunks
     JOB/geometry/000000.npz …     with `passes`: one compressed file per chunk of frames, named by its first frame
@@ -30,6 +33,8 @@ from .timeline import Timeline
 JOB_FORMAT: Final = "matchcut-render-job/1"
 STATUS_FORMAT: Final = "matchcut-render-status/1"
 GEOMETRY_FORMAT: Final = "matchcut-geometry/1"
+STATUS_FILE: Final = "status.json"
+PARTS: Final = "parts"
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,9 @@ class RenderJob:
 
     `scene` is the artist's .blend as a path and `scene_sha256` its content, so that a changed scene is another job.
     `first` and `last` are frames of the reference, both included; `scale` multiplies the size of the timeline.
-    `samples` and `engine` are None where the scene's own setting stays. `pictures` off renders the passes alone.
+    `samples`, `engine` and `view_transform` are None where the scene's own setting stays. `pictures` off renders the
+    passes alone. `addons` are Python modules that are enabled as add-ons before the scene is opened. What changes no
+    pixel (workers, batches, time limits) is no part of a job.
     """
 
     scene: str
@@ -52,6 +59,8 @@ class RenderJob:
     pictures: bool = True
     passes: bool = False
     scene_sha256: str = ""
+    view_transform: str | None = None
+    addons: list[str] = field(default_factory=list)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -91,13 +100,23 @@ class RenderJob:
 
 @dataclass
 class RenderStatus:
-    """How far a child Blender is, and with what it renders. `state` is starting | rendering | done | failed."""
+    """How far a job or one child's part of it is, and with what it renders.
+
+    `state` is starting | simulating | graphics (OpenGL, Vulkan or Metal is started) | rendering | done | failed. `done`
+    of `total` counts pictures and passes; `rendered` of them are new, with a mean of `seconds_per_frame`. `frame` is
+    the one that is worked on, in a failure the one whose fault it is, None where it is the whole job's.
+    `seconds_left` is an estimate. `failed` lists frames that could not be rendered, as `{"frame", "reason"}`.
+    """
 
     state: str = "starting"
     done: int = 0
     total: int = 0
+    rendered: int = 0
     frame: int | None = None
     seconds_per_frame: float | None = None
+    seconds_left: float | None = None
+    workers: int = 1
+    failed: list[dict[str, Any]] = field(default_factory=list)
     error: str = ""
     blender: str = ""
     engine: str = ""
@@ -105,23 +124,24 @@ class RenderStatus:
     samples: int | None = None
     denoiser: str = ""
     view_transform: str = ""
+    display_device: str = ""
     peak_memory_bytes: int | None = None
     notes: list[str] = field(default_factory=list)
 
-    def write(self, job_folder: Path) -> None:
-        """Replace `status.json` in the job's folder."""
-        write_json(job_folder / "status.json", {"format": STATUS_FORMAT, **asdict(self)})
+    def write(self, job_folder: Path, name: str = STATUS_FILE) -> None:
+        """Replace the job's status, or the one of a part (`part_status`)."""
+        write_json(job_folder / name, {"format": STATUS_FORMAT, **asdict(self)})
 
     @classmethod
-    def read(cls, job_folder: Path) -> RenderStatus:
-        """Read `status.json`. Raises BadInputError where it is missing or not of this format."""
-        data = read_json(job_folder / "status.json", STATUS_FORMAT)
+    def read(cls, job_folder: Path, name: str = STATUS_FILE) -> RenderStatus:
+        """Read what `write` wrote. Raises BadInputError where it is missing or not of this format."""
+        data = read_json(job_folder / name, STATUS_FORMAT)
         data.pop("format")
         try:
             _check_types(cls, data)
             return cls(**data)
         except TypeError as error:
-            raise BadInputError(f"{job_folder / 'status.json'}: {error}; render the scene again") from error
+            raise BadInputError(f"{job_folder / name}: {error}; render the scene again") from error
 
 
 def _check_types(record: type, fields: dict[str, Any]) -> None:
@@ -139,3 +159,8 @@ def _check_types(record: type, fields: dict[str, Any]) -> None:
 def frame_path(job_folder: Path, frame: int) -> Path:
     """Where the picture of reference frame `frame` (0-based) lies."""
     return job_folder / "frames" / f"{frame:06d}.png"
+
+
+def part_status(first: int, last: int) -> str:
+    """Name, below the job's folder, of the status of the child that renders reference frames `first … last`."""
+    return f"{PARTS}/{first:06d}-{last:06d}.json"

@@ -6,11 +6,14 @@ Frames count from 0 in display order, intervals include both ends, rates are exa
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from .errors import BadInputError
+
+_RATE = re.compile(r"\s*[0-9]+(/[0-9]+|\.[0-9]+)?\s*")  # no exponent: Python would write 1e999999999 out in digits
 
 
 def parse_rate(text: str | int | Fraction) -> Fraction:
@@ -19,7 +22,7 @@ def parse_rate(text: str | int | Fraction) -> Fraction:
     Raises BadInputError where it is no positive number.
     """
     try:
-        rate = Fraction(text)
+        rate = Fraction(text) if not isinstance(text, str) or _RATE.fullmatch(text) else Fraction(0)
     except (ValueError, ZeroDivisionError, TypeError, OverflowError):
         rate = Fraction(0)
     if rate <= 0:

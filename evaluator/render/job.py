@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs a render job: prepares its folder, starts a child Blender, follows it, and makes the verified video.
+"""Runs a render job: prepares its folder, has what is missing rendered, and makes the verified video.
 
 A job is finished when its status says `done`; its video is made after that, and is taken away before anything else, so
 that a killed run leaves none. What is there of an identical job (same scene content, same settings) is used again.
@@ -7,32 +7,28 @@ that a killed run leaves none. What is there of an identical job (same scene con
 
 from __future__ import annotations
 
-import re
 import shutil
-import subprocess
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
 from ..environment.blender import Blender
-from ..media.encode import encode
-from ..media.records import VideoInfo
-from ..protocol.children import child_environment, kill_group, own_group
-from ..protocol.errors import BadInputError, ExitStatus, OperationalError
+from ..media.encode import check_rate, check_size, encode
+from ..protocol.errors import BadInputError, MatchcutError, OperationalError
 from ..protocol.files import read_json, sha256_of, write_json
+from ..protocol.geometry import chunks_of, write_index
 from ..protocol.lock import sole_user
 from ..protocol.messages import Reporter
-from ..protocol.render_job import JOB_FORMAT, RenderJob, RenderStatus, frame_path
-from ..protocol.timeline import Timeline, format_rate
+from ..protocol.render_job import JOB_FORMAT, PARTS, STATUS_FILE, RenderJob, RenderStatus, frame_path
+from ..protocol.timeline import Timeline
+from .batches import Run, missing_batches
+from .child import Batch, forget_parts
+from .verify import verify_video
 
-STAGE = "render"
-POLL_SECONDS = 0.1
-GRACE_SECONDS = 2.0
-FULL_BYTES = 2**20  # less than one frame takes
+FRAME_LIMIT_SECONDS = 30 * 60.0
 MOST_SAMPLES = 2**24  # Cycles takes no more
+MOST_WORKERS = 64
 # a .blend as it is, compressed with Zstandard, or with gzip by an older Blender
 BLEND_MAGIC = (b"BLENDER", b"\x28\xb5\x2f\xfd", b"\x1f\x8b")
 
@@ -60,46 +56,91 @@ def render_scene(
     samples: int | None = None,
     engine: str | None = None,
     device: str = "auto",
+    view_transform: str | None = None,
+    addons: Sequence[str] = (),
     pictures: bool = True,
     passes: bool = False,
+    workers: int = 1,
+    frame_limit: float | None = FRAME_LIMIT_SECONDS,
 ) -> RenderOutcome:
     """Render `scene` on a reference's timeline into the job folder `out`; the layout is in protocol/render_job.py.
 
-    Frames `first … last` of the reference, both included, at `scale` times its size. Raises BadInputError for a scene,
-    folder or setting that cannot be used, OperationalError where Blender or the encoder fails; nothing is left running.
+    Frames `first … last` of the reference, both included, at `scale` times its size, by `workers` processes at a time.
+    A frame that takes more than `frame_limit` seconds (None: any time is right) is given up like one that crashes.
+    Raises BadInputError for a scene, folder or setting that cannot be used, OperationalError where Blender or the
+    encoder fails, naming the frames that could not be rendered; nothing is left running, and what is there is kept.
     """
     last = timeline.frames - 1 if last is None else last
     scene, out = scene.resolve(), out.resolve()
-    _check_request(timeline, first, last, scale, samples, pictures, passes)
     job = RenderJob(
-        str(scene), timeline, first, last, scale, samples, engine, device, pictures, passes, _blend_sha256(scene)
-    )
+        str(scene), timeline, first, last, scale, samples, engine, device, pictures, passes,
+        view_transform=view_transform, addons=list(addons),
+    )  # fmt: skip
+    _check_request(job, workers, frame_limit)
+    job = replace(job, scene_sha256=_blend_sha256(scene))
     whole = pictures and (first, last) == (0, timeline.frames - 1)
-    if whole and (job.size[0] % 2 or job.size[1] % 2):
-        raise BadInputError(f"the reference is {job.size[0]}x{job.size[1]}; H.264 video needs an even width and height")
+    if whole:
+        check_size(*job.size, "the reference")
+        check_rate(timeline.rate)
     video = out / "reconstruction.mp4" if whole else None
     with sole_user(out):
-        _prepare(job, out)
-        status = _run_child(job, out, blender, reporter)
-        for note in status.notes:
-            reporter.warning(note)
+        before = _prepare(job, out)
+        try:
+            status = _render(Run(job, out, blender, reporter, workers, frame_limit), before)
+        finally:
+            forget_parts(out)
         if video is not None:
             frames = [frame_path(out, frame) for frame in range(timeline.frames)]
             info = encode(frames, timeline.rate, video, reporter=reporter, total=timeline.frames)
-            _verify(info, job, video)
+            verify_video(info, job, video)
     return RenderOutcome(out, video, out / "geometry" if passes else None, status)
 
 
-def _check_request(
-    timeline: Timeline, first: int, last: int, scale: float, samples: int | None, pictures: bool, passes: bool
-) -> None:
-    if not 0 <= first <= last < timeline.frames:
-        raise BadInputError(f"frames {first}-{last}: the reference has frames 0-{timeline.frames - 1}")
-    if not 0 < scale <= 4:
-        raise BadInputError(f"scale {scale:g}: has to lie above 0 and at most at 4")
-    if samples is not None and not 1 <= samples <= MOST_SAMPLES:
-        raise BadInputError(f"samples {samples}: at least 1 and at most {MOST_SAMPLES} can be asked for")
-    if not (pictures or passes):
+def _render(run: Run, before: RenderStatus | None) -> RenderStatus:
+    """Render what is missing and finish the status; `before` is the one of an earlier run of the same job."""
+    job, folder, batches = run.job, run.folder, missing_batches(run.job, run.folder, run.workers)
+    if not batches and before is not None and before.engine:
+        status = replace(before, done=before.total, rendered=0, seconds_left=0.0, failed=[], error="")
+    else:  # where nothing is missing, a child still says what it would render with
+        try:
+            status = run.render(batches or [Batch(*chunks_of(job)[0])])
+            if run.failed:
+                raise OperationalError(_names(run))
+        except MatchcutError as error:
+            run.status.state, run.status.error = "failed", str(error)
+            with suppress(OSError):  # the disk is full
+                run.status.write(folder)
+            raise
+    if job.passes:
+        write_index(folder, job)
+    status.state, status.frame, status.seconds_left = "done", job.last, 0.0
+    status.write(folder)
+    return status
+
+
+def _names(run: Run) -> str:
+    frames = ", ".join(map(str, sorted(run.failed)))
+    plural = "s" if len(run.failed) > 1 else ""
+    first = min(run.failed)
+    return (
+        f"{run.job.scene}: frame{plural} {frames} could not be rendered (frame {first}: {run.failed[first]}); the rest "
+        f"is kept, see {run.folder / 'render.log'}, and render again to try what is missing"
+    )
+
+
+def _check_request(job: RenderJob, workers: int, frame_limit: float | None) -> None:
+    frames = job.timeline.frames
+    if not 0 <= job.first <= job.last < frames:
+        raise BadInputError(f"frames {job.first}-{job.last}: the reference has frames 0-{frames - 1}")
+    if not 0 < job.scale <= 4:
+        raise BadInputError(f"scale {job.scale:g}: has to lie above 0 and at most at 4")
+    if job.samples is not None and not 1 <= job.samples <= MOST_SAMPLES:
+        raise BadInputError(f"samples {job.samples}: at least 1 and at most {MOST_SAMPLES} can be asked for")
+    if not 1 <= workers <= MOST_WORKERS:
+        raise BadInputError(f"workers {workers}: at least 1 and at most {MOST_WORKERS} can be asked for")
+    if frame_limit is not None and not frame_limit > 0:
+        raise BadInputError(f"frame limit {frame_limit:g}: has to be more than 0 seconds")
+    if not (job.pictures or job.passes):
         raise BadInputError("neither pictures nor passes are asked for: there is nothing to render")
 
 
@@ -116,120 +157,56 @@ def _blend_sha256(scene: Path) -> str:
         raise BadInputError(f"{scene}: cannot be read ({error})") from error
 
 
-def _prepare(job: RenderJob, out: Path) -> None:
-    """Make the folder ready: an identical job's frames stay, another's are removed, a stranger's not touched."""
+def _prepare(job: RenderJob, out: Path) -> RenderStatus | None:
+    """Make the folder ready: an identical job's frames stay, another's are removed, a stranger's not touched.
+
+    Returns the status of an identical job that was done, and takes it away: a killed run leaves none that says so.
+    """
+    before = None
     try:
         if (out / "job.json").exists():
-            if read_json(out / "job.json", JOB_FORMAT) != job.to_json():
+            if _same(job, out):
+                before = _finished(out)
+            else:
                 _remove_job(out, keep=Path(job.scene))
         else:
-            for name in ("frames", "geometry", "reconstruction.mp4", "scene.blend"):
+            for name in ("frames", "geometry", "reconstruction.mp4", "scene.blend", "simulated.blend", PARTS):
                 if (out / name).exists() and out / name != Path(job.scene):
                     raise BadInputError(f"{out / name} is there but is no job's; choose another output folder")
-        for name in ("reconstruction.mp4", "status.json"):
+        for name in ("reconstruction.mp4", STATUS_FILE, "geometry/geometry.json"):
             (out / name).unlink(missing_ok=True)
+        forget_parts(out)
         out.mkdir(parents=True, exist_ok=True)
+        (out / "render.log").write_bytes(b"")
         write_json(out / "job.json", job.to_json())
     except OSError as error:
         raise BadInputError(f"{out}: cannot be written ({error.strerror or error}); choose another folder") from error
+    return before
+
+
+def _same(job: RenderJob, out: Path) -> bool:
+    """Whether the job that lies in `out` is this one; fields that it does not know have their defaults."""
+    found = read_json(out / "job.json", JOB_FORMAT)
+    try:
+        return RenderJob.from_json(found) == job
+    except BadInputError:
+        return False
+
+
+def _finished(out: Path) -> RenderStatus | None:
+    try:
+        status = RenderStatus.read(out)
+    except BadInputError:
+        return None
+    return status if status.state == "done" else None
 
 
 def _remove_job(out: Path, keep: Path) -> None:
     # the job's record goes first: a folder that is half tidied is never taken for an identical job's
     (out / "job.json").unlink(missing_ok=True)
-    for name in ("frames", "geometry"):
+    for name in ("frames", "geometry", PARTS):
         if (out / name).exists():
             shutil.rmtree(out / name)
-    for name in ("reconstruction.mp4", "status.json", "render.log", "scene.blend"):
+    for name in ("reconstruction.mp4", STATUS_FILE, "render.log", "scene.blend", "simulated.blend"):
         if out / name != keep:
             (out / name).unlink(missing_ok=True)
-
-
-def _run_child(job: RenderJob, out: Path, blender: Blender, reporter: Reporter) -> RenderStatus:
-    command = blender.command("render-job", str(out), "--follow-parent")
-    with (out / "render.log").open("wb") as log, _child(command, log, blender) as process:
-        told = -1
-        while True:
-            ended = process.poll() is not None
-            status = _read_status(out)
-            if status is not None and status.done != told:
-                told = status.done
-                reporter.progress(STAGE, status.done, status.total, _progress_text(job, status))
-            if ended:
-                break
-            time.sleep(POLL_SECONDS)
-    if status is None or status.state != "done":
-        raise _failure(status, process.returncode, job, out)
-    return status
-
-
-def _progress_text(job: RenderJob, status: RenderStatus) -> str:
-    """What the child does: pictures first, then the passes, frame by frame each."""
-    frames = job.last - job.first + 1
-    pace = f", {status.seconds_per_frame:.2f} s/frame" if status.seconds_per_frame else ""
-    if job.pictures and status.done <= frames:
-        return f"frame {status.done} of {frames}{pace}"
-    return f"passes of frame {status.done - frames * job.pictures} of {frames}{pace}"
-
-
-def _read_status(out: Path) -> RenderStatus | None:
-    try:
-        return RenderStatus.read(out)
-    except BadInputError:  # not written yet, or being replaced at this instant (Windows)
-        return None
-
-
-def _failure(status: RenderStatus | None, returncode: int, job: RenderJob, out: Path) -> Exception:
-    if status is not None and status.state == "failed":
-        if returncode == ExitStatus.BAD_INPUT:
-            return BadInputError(status.error)
-        return OperationalError(status.error)
-    if shutil.disk_usage(out).free < FULL_BYTES:  # then the child could not tell it either
-        return OperationalError(f"{out}: the disk is full; free some space, or choose another folder, and render again")
-    where = "before its first frame" if status is None or status.frame is None else f"after frame {status.frame}"
-    how = f"was killed by signal {-returncode}" if returncode < 0 else f"ended with status {returncode}"
-    told = (out / "render.log").read_text("utf-8", "replace").splitlines()
-    lines = [line.strip() for line in told if line.strip() and line != "Blender quit"] or ["no output"]
-    errors = [line for line in lines if re.match(r"\w*(Error|Exception)\b", line)] or lines
-    return OperationalError(f"{job.scene}: Blender {how} {where} ({errors[-1]}); see {out / 'render.log'}")
-
-
-@contextmanager
-def _child(command: list[str], log: BinaryIO, blender: Blender) -> Iterator[subprocess.Popen[bytes]]:
-    """A child in a process group of its own, which is ended when the block is left in any way.
-
-    The child's standard input stays open as long as this process lives: it ends itself when that closes.
-    """
-    try:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, env=child_environment(), **own_group()
-        )  # fmt: skip
-    except OSError as error:
-        raise BadInputError(f"{blender.path}: Blender does not start ({error}); run: matchcut doctor") from error
-    try:
-        yield process
-    finally:
-        _end(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_SECONDS)
-    kill_group(process, leftovers=True)
-    if process.stdin is not None:
-        process.stdin.close()
-
-
-def _verify(info: VideoInfo, job: RenderJob, video: Path) -> None:
-    """Take the video away and raise OperationalError where it is not on the job's timeline."""
-    width, height = job.size
-    for name, found, wanted in (
-        ("size", f"{info.timeline.width}x{info.timeline.height}", f"{width}x{height}"),
-        ("rate", format_rate(info.timeline.rate), format_rate(job.timeline.rate)),
-        ("frame count", str(info.timeline.frames), str(job.timeline.frames)),
-    ):
-        if found != wanted:
-            video.unlink(missing_ok=True)
-            raise OperationalError(f"{video}: its {name} is {found}; it has to be {wanted}; render again")

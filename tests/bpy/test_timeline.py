@@ -29,6 +29,13 @@ def test_rate_comes_back_exactly(scene, rate):
     assert timeline_problems(scene, timeline) == []
 
 
+def test_a_rate_that_blender_holds_nearly_is_no_problem(scene):
+    timeline = Timeline(480, 270, Fraction(45000, 1499), 72)  # as telephones record it
+    assert any("45000/1499" in text for text in match_timeline(scene, timeline))
+    assert match_timeline(scene, timeline) == [] and timeline_problems(scene, timeline) == []
+    assert abs(scene.render.fps / scene.render.fps_base / timeline.rate - 1) < 1e-7
+
+
 def test_tells_what_changed_and_changes_nothing_else(scene):
     render = scene.render
     scene.frame_start = 101

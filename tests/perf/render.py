@@ -195,9 +195,9 @@ def measure(folder: Path, rounds: int, only: list[str], tiny: bool) -> Iterator[
         bench.run(blender.command("sample", sample.name, "reconstruction", str(scene)))
         yield from measure_job(bench, scene, timeline.rate, rounds)
     if "workers" in only:
-        bench = Bench(folder, blender, 4 if tiny else 48, (320, 180))
+        bench = Bench(folder, blender, 26 if tiny else 48, (160, 90))
         scene = folder / "many.blend"
-        text = MANY.format(objects=20 if tiny else 300, frames=bench.frames, path=str(scene))
+        text = MANY.format(objects=20 if tiny else 100, frames=bench.frames, path=str(scene))
         bench.script(text, "many")
         yield from measure_workers(bench, scene, rounds)
 

@@ -199,7 +199,7 @@ def test_noise_decides_nothing():
 def test_a_long_video_is_searched_around_its_time():
     """Longer than the reach of the search, whose window then moves on; a stretch is missing in the middle."""
     random = np.random.default_rng(4)
-    steps = random.normal(0, 12, (2300, 18, 32)).cumsum(axis=0)
+    steps = random.normal(0, 12, (2150, 18, 32)).cumsum(axis=0)
     shown = (128 + 100 * np.sin(steps / 60)).astype(np.uint8)
     found = align(shown, np.concatenate([shown[:1300], shown[1340:]]), 25.0)
     assert found.reason == ""

@@ -2,6 +2,7 @@
 """Conforming: every output frame is the decoded frame nearest to its time, upright, and every decision is told."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -177,6 +178,16 @@ def test_the_source_is_never_written_over(tmp_path):
     with pytest.raises(BadInputError, match=r"ends in \.mp4"):
         run(path, tmp_path / "out.mov")
     assert path.read_bytes() == before
+
+
+def test_an_output_that_cannot_be_written_is_named_before_any_work(tmp_path):
+    path = write_video(tmp_path / "v.mp4", greys(3))
+    (tmp_path / "out.json").mkdir()
+    with pytest.raises(BadInputError, match=r"out\.json: this is a folder"):
+        run(path, tmp_path / "out.mp4")
+    with pytest.raises(BadInputError, match=r"ends in \.mp4"):
+        run(path, Path(""))
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["out.json", "v.mp4"]
 
 
 def test_what_is_no_video_and_what_lasts_for_ever(tmp_path, monkeypatch):

@@ -46,6 +46,12 @@ def test_very_short_videos(tmp_path, count):
     assert (info.timeline.frames, info.timeline.rate) == (count, Fraction(24000, 1001))
 
 
+@pytest.mark.parametrize("rate", ["2997/125", "24", "2399/100"])
+def test_two_pictures_may_have_a_rate_beside_a_usual_one(tmp_path, rate):
+    info = encode(pictures(2), Fraction(rate), tmp_path / "out.mp4", reporter=SilentReporter(), total=2)
+    assert info.timeline.rate == Fraction(rate)
+
+
 def test_pictures_come_back_in_order_and_colour(tmp_path):
     images = pictures(20)
     files = []

@@ -91,8 +91,10 @@ def test_summary_of_everything():
     text = "\n".join(lines)
     assert all("\n" not in line and line == line.rstrip() for line in lines)
     for part in (
-        "reference       reference.mp4  160x96, 24000/1001 fps", "offset      2 frames late", "frozen      frames 5 to 9 are frozen",
-        "black       frames 40 to 43 are black", "cuts      DIFFER: 1 of 2 found, 1 late, 1 extra", "late   32 -> 35  +3 frames",
+        "reference       reference.mp4  160x96, 24000/1001 fps", "offset      2 frames late",
+        "frozen      frames 5 to 9 are frozen",
+        "black       frames 40 to 43 are black",
+        "cuts      DIFFER: 1 of 2 found, 1 late, 1 extra", "late   32 -> 35  +3 frames",
         "extra  - -> 44", "SGC       0.412 (lower is better; 43 of 47 pairs)",
         "checklist partly judged, setting proxy: 1 of 2 clips could not be judged",
     ):  # fmt: skip

@@ -29,7 +29,9 @@ def test_rates_are_read_exactly(text, rate):
     assert parse_rate(text) == rate
 
 
-@pytest.mark.parametrize("text", ["", "fast", "0", "-24", "24/0", "1/", "nan", "inf", None, [24]])
+@pytest.mark.parametrize(
+    "text", ["", "fast", "0", "-24", "24/0", "1/", "nan", "inf", "1e999999999", "1_000", None, [24]]
+)
 def test_what_is_no_rate_is_refused(text):
     with pytest.raises(BadInputError, match="24000/1001"):
         parse_rate(text)
