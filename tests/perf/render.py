@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -51,7 +52,6 @@ for number in range({objects}):
     item = bpy.data.objects.new(str(number), mesh.copy())
     scene.collection.objects.link(item)
     item.location, item.scale = (number % 20 - 10, number // 20, 0), (0.4, 0.4, 0.4)
-    item.modifiers.new("subdivided", "SUBSURF").render_levels = 1
     item.keyframe_insert("location", frame=1)
     item.location.z += 1
     item.keyframe_insert("location", frame={frames})
@@ -195,9 +195,9 @@ def measure(folder: Path, rounds: int, only: list[str], tiny: bool) -> Iterator[
         bench.run(blender.command("sample", sample.name, "reconstruction", str(scene)))
         yield from measure_job(bench, scene, timeline.rate, rounds)
     if "workers" in only:
-        bench = Bench(folder, blender, 26 if tiny else 48, (160, 90))
+        bench = Bench(folder, blender, 26 if tiny else 48, (320, 180))
         scene = folder / "many.blend"
-        text = MANY.format(objects=20 if tiny else 100, frames=bench.frames, path=str(scene))
+        text = MANY.format(objects=20 if tiny else 400, frames=bench.frames, path=str(scene))
         bench.script(text, "many")
         yield from measure_workers(bench, scene, rounds)
 
@@ -212,6 +212,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--tiny", action="store_true", help="few frames, to see that all of it runs")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
     parsed = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends this ends what it runs
     with contextlib.ExitStack() as stack:
         folder = parsed.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)

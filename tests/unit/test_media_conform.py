@@ -186,7 +186,7 @@ def test_an_output_that_cannot_be_written_is_named_before_any_work(tmp_path):
     with pytest.raises(BadInputError, match=r"out\.json: this is a folder"):
         run(path, tmp_path / "out.mp4")
     with pytest.raises(BadInputError, match=r"ends in \.mp4"):
-        run(path, Path(""))
+        run(path, Path())
     assert sorted(item.name for item in tmp_path.iterdir()) == ["out.json", "v.mp4"]
 
 
