@@ -197,7 +197,7 @@ def _reliable(values: Floats, half: int) -> Floats:
 
     Where the picture changes steadily, as in a fade, it passes through its own mean, and what is left is rounding.
     """
-    power = np.square(values).mean(axis=1, keepdims=True)
+    power: Floats = np.square(values).mean(axis=1, keepdims=True).astype(np.float32)
     around = power - _without_mean(power, half)
     weight: Floats = np.minimum(power / np.maximum(around, 1e-9), 1)[:, 0]
     return weight

@@ -302,6 +302,7 @@ class _Reading:
     def _name(self, step: _Step) -> list[Fault]:
         """Faults that one step of the shift is."""
         grid, between = self.grid, (step.before + 1, step.after - 1)
+        then = self._told(step.after, step.after - step.shown_after)
         if any(self.frames[a] > step.before and self.frames[b] < step.after for a, b in self.reversed):
             return []  # told by the stretch that plays backwards
         if any(first <= between[1] and last >= between[0] for first, last in self.black):
@@ -309,7 +310,7 @@ class _Reading:
         if step.later < 0:
             own = grid.own(step.before), grid.own(step.after)
             lost = grid.shown(step.shown_after + step.later), grid.shown(step.shown_after - 1)
-            text = f"the reference's {_frames(*lost)} are missing between {_frames(*own)}{self._lies(step.after)}"
+            text = f"the reference's {_frames(*lost)} are missing between {_frames(*own)}{then}"
             return [_fault("dropped", own, lost, text)]
         if between[0] <= between[1]:
             left_out = self.steps_of_reference[max(step.shown_before, 0) : max(step.shown_after - 1, 0)]
@@ -319,19 +320,17 @@ class _Reading:
                 (grid.own(between[0]), grid.own(step.before + step.later)),
                 (grid.shown(step.shown_before),) * 2,
             )
-            text = (
-                f"{_frames(*own)} {_verb(own, 'show')} the reference's {_frames(*shown)} again{self._lies(step.after)}"
-            )
+            text = f"{_frames(*own)} {_verb(own, 'show')} the reference's {_frames(*shown)} again{then}"
             return [_fault("repeated", own, shown, text)]
         strange = self._strange(step)
         if strange is not None:
             own = grid.own(strange[0]), grid.own(strange[1])
-            text = f"{_frames(*own)} {_verb(own, 'show')} nothing of the reference{self._lies(step.after)}"
+            text = f"{_frames(*own)} {_verb(own, 'show')} nothing of the reference{then}"
             return [_fault("inserted", own, (None, None), text)]
         places = min(step.later, self.frames[-1] - step.after + 1)
         own = grid.own(step.after), grid.own(step.after + places - 1)
         shown = grid.shown(step.shown_after), grid.shown(step.shown_after + places - 1)
-        text = f"{_frames(*own)} {_verb(own, 'show')} the reference's {_frames(*shown)} again{self._lies(step.after)}"
+        text = f"{_frames(*own)} {_verb(own, 'show')} the reference's {_frames(*shown)} again{then}"
         return [_fault("repeated", own, shown, text)]
 
     def _strange(self, step: _Step) -> tuple[int, int] | None:
@@ -357,7 +356,9 @@ class _Reading:
 
     def _lies(self, place: int) -> str:
         """Where what follows lies, as the end of a sentence."""
-        shift = self._shift(place)
+        return self._told(place, self._shift(place))
+
+    def _told(self, place: int, shift: int | None) -> str:
         if shift is None or place >= self.frames[-1]:
             return ""
         frames = self.grid.frames(shift)

@@ -167,7 +167,7 @@ class Run:
         status, parts = self.status, [*self.ended, *(child.status for child in self.running)]
         before = (status.done, status.frame, status.state, len(status.failed))
         # a batch that is tried again counts from its start: the progress waits meanwhile
-        counted = [part.done for part in parts if part.state == "done"] + [c.status.done for c in self.running]
+        counted = [part.done for part in self.ended if part.state == "done"] + [c.status.done for c in self.running]
         status.done = max(status.done, min(self.there + sum(counted), status.total))
         for part in parts:
             for name in _SETTINGS:
