@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import cv2
-import numpy as np
 import PIL
-from numpy.typing import NDArray
 from PIL import features
 
 from ..checklist.records import Clip, Setting
-from ..media.decode import pick
+from ..media.decode import pick_pictures
 from ..media.pairs import JPEG_QUALITY, JPEG_SUBSAMPLING, jpeg_bytes, pair_image
 from ..media.records import VideoInfo
 from ..media.resize import FILTER
@@ -60,7 +57,9 @@ def make_evidence(clip: Clip, setting: Setting, reference: VideoInfo, reconstruc
     images: list[bytes] = []
     records: list[EvidenceFrame] = []
     try:
-        pairs = zip(_pictures(reference, sources), _pictures(reconstruction, targets), strict=True)
+        pairs = zip(
+            pick_pictures(Path(reference.path), sources), pick_pictures(Path(reconstruction.path), targets), strict=True
+        )
         for frame, source, target, (above, below) in zip(local, sources, targets, pairs, strict=True):
             seconds = float(Fraction(frame) / reference.timeline.rate)
             image = jpeg_bytes(pair_image(above, below, frame, seconds))
@@ -119,10 +118,3 @@ def _require_interval(clip: Clip, reference: VideoInfo, reconstruction: VideoInf
                 "interval_unavailable",
                 f"the clip needs frame {needed} of the {role}, which ends with frame {video.timeline.frames - 1}",
             )
-
-
-def _pictures(video: VideoInfo, indices: list[int]) -> Iterator[NDArray[np.uint8]]:
-    """Pictures (H, W, 3) uint8 RGB of increasing indices, which may repeat; one is in memory at a time."""
-    for frame in pick(Path(video.path), sorted(set(indices))):
-        for _ in range(indices.count(frame.index)):
-            yield frame.image

@@ -16,13 +16,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..protocol.errors import BadInputError
 from ..protocol.files import write_bytes
 from ..protocol.messages import Reporter
 from ..protocol.timeline import Timeline, nearest_frame
-from .decode import Frame, pick, stream
+from .decode import Frame, pick, pick_pictures, stream
 from .encode import encode
 from .labels import empty_panel, label_bar, moment
-from .pairs import png_bytes
+from .pairs import pair_image, png_bytes
 from .records import VideoInfo
 from .resize import resized
 from .selection import select_frames
@@ -122,6 +123,33 @@ def contact_sheet(
     pairs = [_beside(left.panel(a), right.panel(b)) for a, b in zip(given, rebuilt, strict=True)]
     write_bytes(out, png_bytes(_grid(pairs)))
     return moments
+
+
+def write_pairs(
+    reference: VideoInfo, reconstruction: VideoInfo, folder: Path, frames: Sequence[int], *, reporter: Reporter
+) -> list[Path]:
+    """Write the pair image of each of the reference's `frames` as a PNG file named by it, and say which files.
+
+    It is the image that a judge is shown, with the frame and its time on the reference's timeline. Raises BadInputError
+    where either video does not show a frame.
+    """
+    chosen = sorted(set(frames))
+    times = [reference.timeline.time_of(frame) for frame in chosen]
+    own = [frame_at(time, reconstruction.timeline) for time in times]
+    for frame, other in zip(chosen, own, strict=True):
+        if frame >= reference.timeline.frames:
+            raise BadInputError(f"frame {frame}: the reference's frames are 0 … {reference.timeline.frames - 1}")
+        if other is None:
+            raise BadInputError(f"frame {frame}: the reconstruction has ended by then; choose an earlier one")
+    given = pick_pictures(Path(reference.path), chosen)
+    rebuilt = pick_pictures(Path(reconstruction.path), [other for other in own if other is not None])
+    written = []
+    for frame, time, above, below in zip(chosen, times, given, rebuilt, strict=True):
+        out = folder / f"{frame:06d}.png"
+        write_bytes(out, png_bytes(pair_image(above, below, frame, float(time))))
+        written.append(out)
+        reporter.progress("pairs", len(written), len(chosen))
+    return written
 
 
 def chosen_moments(count: int, cuts: Sequence[int], *, limit: int = MOST_MOMENTS) -> list[int]:

@@ -82,6 +82,13 @@ def pick(path: Path, indices: Sequence[int], *, size: tuple[int, int] | None = N
         yield from _from_start(path, indices[given:], picture)
 
 
+def pick_pictures(path: Path, indices: Sequence[int]) -> Iterator[NDArray[np.uint8]]:
+    """Pictures (H, W, 3) uint8 RGB at increasing `indices`, which may repeat, as `pick` finds them; one is held."""
+    for frame in pick(path, sorted(set(indices))):
+        for _ in range(indices.count(frame.index)):
+            yield frame.image
+
+
 def _from_start(path: Path, wanted: Sequence[int], picture: Converter) -> Iterator[Frame]:
     given = 0
     with Source(path) as source:

@@ -3,10 +3,14 @@
 
 import json
 from fractions import Fraction
+from pathlib import Path
 
+import numpy as np
 import pytest
 from matchcut.evaluator.cli.main import main
 from matchcut.evaluator.media.conform import Conformed
+from matchcut.evaluator.media.decode import stream
+from matchcut.evaluator.media.pairs import pair_image
 from matchcut.evaluator.media.probe import probe
 from matchcut.evaluator.media.records import VideoInfo
 from media_samples import pictures, write_video
@@ -172,3 +176,18 @@ def test_compare_never_writes_over_an_input(tmp_path, capsys):
     assert main(["compare", "--reference", str(source), "--reconstruction", str(source), "--out", str(tmp_path)]) == 2
     assert "written over" in one_line(capsys) and source.read_bytes() == before
     assert not (tmp_path / "contact_sheet.png").exists()
+
+
+def test_compare_writes_the_pairs_that_a_judge_would_see(tmp_path, capsys):
+    reference, mine = write_video(tmp_path / "a.mp4", pictures(6)), write_video(tmp_path / "b.mp4", pictures(6, seed=2))
+    command = ["compare", "--reference", str(reference), "--reconstruction", str(mine), "--out", str(tmp_path / "c")]
+    assert main([*command, "--pairs", "4,1-2", "--json"]) == 0
+    written = [Path(name) for name in json.loads(capsys.readouterr().out)["pairs"]]
+    assert [path.name for path in written] == ["000001.png", "000002.png", "000004.png"]
+    given, rebuilt = list(stream(reference)), list(stream(mine))
+    for path in written:
+        frame = int(path.stem)
+        shown = pair_image(given[frame].image, rebuilt[frame].image, frame, float(given[frame].time))
+        assert (np.asarray(Image.open(path)) == shown).all()
+    for pairs, said in (("6", "frames are 0 … 5"), ("2-1", "write frames as"), ("x", "write frames as"), ("", "write")):
+        assert main([*command, "--pairs", pairs]) == 2 and said in one_line(capsys)
