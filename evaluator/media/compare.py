@@ -195,8 +195,9 @@ def _panels(side: _Side, rate: Fraction, total: int) -> Iterator[NDArray[np.uint
     for place in range(total):
         wanted = frame_at(place / rate, side.info.timeline)
         if wanted != shown:
-            frame = None if wanted is None else next((frame for frame in decoded if frame.index == wanted), None)
-            panel, shown = side.panel(None if frame is None else side.fitted(frame)), wanted
+            # the decoder's own picture is let go at once: at 4K it is 25 MB
+            fitted = None if wanted is None else next((side.fitted(f) for f in decoded if f.index == wanted), None)
+            panel, shown = side.panel(fitted), wanted
         yield panel
 
 
