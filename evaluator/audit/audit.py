@@ -7,11 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from ..environment.blender import Blender
+from ..environment.blender import Blender, blend_sha256
 from ..media.probe import probe
 from ..media.records import VideoInfo
-from ..protocol.errors import BadInputError
-from ..protocol.files import sha256_of
 from ..protocol.messages import Reporter
 from .candidates import Candidate, UnreadableError, read_candidates
 from .child import find_in_scene
@@ -20,8 +18,6 @@ from .reasons import WHY
 from .records import AuditFinding, AuditReport, FrameMatch, Severity, passes
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("forbidden", "suspicious", "note")
-BLEND_MAGIC: Final = (b"BLENDER", b"\x28\xb5\x2f\xfd", b"\x1f\x8b")
-"""First bytes of a .blend as it is, compressed with Zstandard, or with gzip by an older Blender."""
 MOST_COMPARED: Final = 300
 """Pictures of one scene that are compared."""
 
@@ -32,7 +28,7 @@ def audit(scene: Path, reference: Path, *, blender: Blender, reporter: Reporter)
     The scene is opened by a child without running its scripts and is not changed. Raises BadInputError for a scene or
     reference that cannot be read, OperationalError where the child fails.
     """
-    digest = _blend_sha256(scene)
+    digest = blend_sha256(scene)
     reporter.status(f"reading {reference.name}")
     info = probe(reference)
     reporter.status(f"looking through {scene.name} with Blender {blender.version}")
@@ -109,16 +105,3 @@ def _best(matches: list[FrameMatch]) -> list[FrameMatch]:
         if known is None or (match.how == "whole", match.score) > (known.how == "whole", known.score):
             best[match.picture] = match
     return list(best.values())
-
-
-def _blend_sha256(scene: Path) -> str:
-    try:
-        if scene.exists() and not scene.is_file():  # a pipe would be waited for
-            raise BadInputError(f"{scene}: not a file; give the .blend to audit")
-        with scene.open("rb") as file:
-            magic = file.read(7)
-    except FileNotFoundError:
-        raise BadInputError(f"{scene}: there is no such file; give the .blend to audit") from None
-    if not magic.startswith(BLEND_MAGIC):
-        raise BadInputError(f"{scene}: not a .blend file; save the scene in Blender and name that file")
-    return sha256_of(scene)

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 from typing import Any, Final
 
-from ..environment.blender import Blender, run_child
+from ..environment.blender import Blender, run_headless
 from ..protocol.errors import BadInputError, ExitStatus, OperationalError
 from ..protocol.files import read_json
 
@@ -22,19 +20,14 @@ def find_in_scene(scene: Path, folder: Path, blender: Blender) -> dict[str, Any]
     The child starts from factory settings, runs none of the file's scripts, and ends when this process does. Raises
     BadInputError where Blender cannot open the scene or does not start, OperationalError where it fails otherwise.
     """
-    command = blender.command("audit-scene", str(scene.resolve()), str(folder.resolve()), "--follow-parent")
-    followed, held = os.pipe()  # the child ends itself when this process does, and with it the held end
-    try:
-        child = run_child(command, seconds=MOST_SECONDS, stdin=followed)
-    except OSError as error:
-        raise BadInputError(f"{blender.path}: Blender does not start ({error}); run: matchcut doctor") from error
-    except subprocess.TimeoutExpired:
-        raise OperationalError(
-            f"{scene}: Blender took more than {MOST_SECONDS} s to look through it; audit a smaller scene"
-        ) from None
-    finally:
-        os.close(followed)
-        os.close(held)
+    child = run_headless(
+        blender,
+        "audit-scene",
+        str(scene.resolve()),
+        str(folder.resolve()),
+        seconds=MOST_SECONDS,
+        where=f"{scene}: looking through it",
+    )
     told = [line.strip() for text in (child.stdout, child.stderr) for line in text.splitlines() if line.strip()]
     ours = [line.removeprefix("matchcut: ") for line in told if line.startswith("matchcut: ")]
     if child.returncode == ExitStatus.BAD_INPUT and ours:

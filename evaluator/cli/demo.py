@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from ...assets_ui.samples import VARIANTS, Sample, find_sample
 from ..checklist.records import SETTINGS
-from ..environment.blender import Blender, find_blender, run_child
+from ..environment.blender import Blender, find_blender, run_headless
 from ..judge.providers import open_provider
 from ..pipeline.score import ScoreRequest, score
-from ..protocol.errors import BadInputError, ExitStatus, OperationalError
+from ..protocol.errors import ExitStatus, OperationalError
 from ..protocol.files import atomic_path, content_key, sha256_of, write_text
 from ..protocol.lock import sole_user
 from ..protocol.messages import Reporter
@@ -106,17 +104,15 @@ def build_scene(sample: Sample, variant: str, folder: Path, blender: Blender, re
     built_from.unlink(missing_ok=True)
     scene.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    command = blender.command("sample", sample.name, variant, str(scene.resolve()), "--follow-parent")
-    followed, held = os.pipe()  # the child ends itself when this process does, and with it the held end
-    try:
-        child = run_child(command, seconds=BUILD_SECONDS, stdin=followed)
-    except OSError as error:
-        raise BadInputError(f"{blender.path}: Blender does not start ({error}); run: matchcut doctor") from error
-    except subprocess.TimeoutExpired:
-        raise OperationalError(f"building {scene}: Blender took more than {BUILD_SECONDS} s; try again") from None
-    finally:
-        os.close(followed)
-        os.close(held)
+    child = run_headless(
+        blender,
+        "sample",
+        sample.name,
+        variant,
+        str(scene.resolve()),
+        seconds=BUILD_SECONDS,
+        where=f"building {scene}",
+    )
     if child.returncode != 0 or not scene.is_file():
         said = [line for text in (child.stdout, child.stderr) for line in text.splitlines() if line.strip()]
         reason = said[-1].strip().removeprefix("matchcut: ") if said else "it said nothing"

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Final, Literal
 
-from ..environment.blender import Blender, run_child
+from ..environment.blender import Blender, run_headless
 from ..environment.sealed import sealed
 from ..protocol.errors import BadInputError, ExitStatus, OperationalError
 from ..protocol.files import read_json
@@ -36,19 +34,16 @@ def describe(scene: Path, blender: Blender) -> DescribedScene:
 
     Raises BadInputError where Blender cannot open it or does not start, OperationalError where the child fails.
     """
-    followed, held = os.pipe()  # the child ends itself when this process does, and with it the held end
     with tempfile.TemporaryDirectory(prefix="matchcut-scene-", ignore_cleanup_errors=True) as folder:
         out = Path(folder) / "scene.json"
-        command = sealed(blender).command("describe-scene", str(scene.resolve()), str(out), "--follow-parent")
-        try:
-            child = run_child(command, seconds=MOST_SECONDS, stdin=followed)
-        except OSError as error:
-            raise BadInputError(f"{blender.path}: Blender does not start ({error}); run: matchcut doctor") from error
-        except subprocess.TimeoutExpired:
-            raise OperationalError(f"{scene}: Blender took more than {MOST_SECONDS} s to open it; try again") from None
-        finally:
-            os.close(followed)
-            os.close(held)
+        child = run_headless(
+            sealed(blender),
+            "describe-scene",
+            str(scene.resolve()),
+            str(out),
+            seconds=MOST_SECONDS,
+            where=f"{scene}: opening it",
+        )
         lines = [line.strip() for text in (child.stdout, child.stderr) for line in text.splitlines() if line.strip()]
         ours = [line.removeprefix("matchcut: ") for line in lines if line.startswith("matchcut: ")]
         if child.returncode == ExitStatus.BAD_INPUT and ours:

@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Literal
 
 from ..protocol.children import child_environment, kill_group, own_group
-from ..protocol.errors import BadInputError
+from ..protocol.errors import BadInputError, OperationalError
+from ..protocol.files import sha256_of
 from .create import BPY, PACKAGE_ROOT, bpy_python, default_folder, install
 
 MINIMUM = (5, 2)
 START_SECONDS = 120
 """A first start from a cold disk takes the bpy wheel half a minute."""
+# a .blend as it is, compressed with Zstandard, or with gzip by an older Blender
+BLEND_MAGIC = (b"BLENDER", b"\x28\xb5\x2f\xfd", b"\x1f\x8b")
 HEADLESS = PACKAGE_ROOT / "addon" / "headless.py"
 
 
@@ -94,6 +97,42 @@ def run_child(
     return subprocess.CompletedProcess(
         command, process.returncode, printed.decode("utf-8", "replace"), told.decode("utf-8", "replace")
     )
+
+
+def run_headless(
+    blender: Blender, command: str, *arguments: str, seconds: float, where: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a short command of `addon/headless.py` in a child that ends itself when this process does.
+
+    `where` names in an error what it was for. Raises BadInputError where Blender does not start, OperationalError where
+    `seconds` have passed.
+    """
+    followed, held = os.pipe()  # the child ends itself when this process does, and with it the held end
+    try:
+        return run_child(blender.command(command, *arguments, "--follow-parent"), seconds=seconds, stdin=followed)
+    except OSError as error:
+        raise BadInputError(f"{blender.path}: Blender does not start ({error}); run: matchcut doctor") from error
+    except subprocess.TimeoutExpired:
+        raise OperationalError(f"{where}: Blender took more than {seconds:g} s; try again") from None
+    finally:
+        os.close(followed)
+        os.close(held)
+
+
+def blend_sha256(scene: Path) -> str:
+    """Hash of a .blend. Raises BadInputError where it is none, or cannot be read."""
+    try:
+        if scene.exists() and not scene.is_file():  # a pipe would be waited for
+            raise BadInputError(f"{scene}: not a file; name a .blend")
+        with scene.open("rb") as file:
+            magic = file.read(7)
+        if not magic.startswith(BLEND_MAGIC):
+            raise BadInputError(f"{scene}: not a .blend file; save the scene in Blender and name that file")
+        return sha256_of(scene)
+    except FileNotFoundError:
+        raise BadInputError(f"{scene}: there is no such file; name a .blend") from None
+    except OSError as error:
+        raise BadInputError(f"{scene}: cannot be read ({error})") from error
 
 
 def identify(path: str, source: str) -> Blender:

@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..environment.blender import Blender
+from ..environment.blender import Blender, blend_sha256
 from ..media.encode import check_rate, check_size, encode
 from ..protocol.errors import BadInputError, MatchcutError, OperationalError
-from ..protocol.files import read_json, sha256_of, write_json
+from ..protocol.files import read_json, write_json
 from ..protocol.geometry import chunks_of, write_index
 from ..protocol.lock import sole_user
 from ..protocol.messages import Reporter
@@ -29,8 +29,6 @@ from .verify import verify_video
 FRAME_LIMIT_SECONDS = 30 * 60.0
 MOST_SAMPLES = 2**24  # Cycles takes no more
 MOST_WORKERS = 64
-# a .blend as it is, compressed with Zstandard, or with gzip by an older Blender
-BLEND_MAGIC = (b"BLENDER", b"\x28\xb5\x2f\xfd", b"\x1f\x8b")
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def render_scene(
         view_transform=view_transform, addons=list(addons),
     )  # fmt: skip
     _check_request(job, workers, frame_limit)
-    job = replace(job, scene_sha256=_blend_sha256(scene))
+    job = replace(job, scene_sha256=blend_sha256(scene))
     whole = pictures and (first, last) == (0, timeline.frames - 1)
     if whole:
         check_size(*job.size, "the reference")
@@ -142,19 +140,6 @@ def _check_request(job: RenderJob, workers: int, frame_limit: float | None) -> N
         raise BadInputError(f"frame limit {frame_limit:g}: has to be more than 0 seconds")
     if not (job.pictures or job.passes):
         raise BadInputError("neither pictures nor passes are asked for: there is nothing to render")
-
-
-def _blend_sha256(scene: Path) -> str:
-    try:
-        with scene.open("rb") as file:
-            magic = file.read(7)
-        if not magic.startswith(BLEND_MAGIC):
-            raise BadInputError(f"{scene}: not a .blend file; save the scene in Blender and name that file")
-        return sha256_of(scene)
-    except FileNotFoundError:
-        raise BadInputError(f"{scene}: there is no such file") from None
-    except OSError as error:
-        raise BadInputError(f"{scene}: cannot be read ({error})") from error
 
 
 def _prepare(job: RenderJob, out: Path) -> RenderStatus | None:

@@ -74,7 +74,7 @@ def adaptive_cuts(distances: NDArray[np.float64]) -> list[int]:
         ends = [np.full(WINDOW, _lower_median(end)) for end in (scores[: 2 * WINDOW], scores[-2 * WINDOW :])]
         detector = _ScoredAdaptive(**ADAPTIVE)
         changes = [index - WINDOW for index in _run(detector, np.concatenate([ends[0], scores, ends[1]]))]
-        new = [change for change in changes if not _returns(distances, change + 1)]
+        new = [change for change in changes if change not in found and not _returns(distances, change + 1)]
         if not new:
             break
         found += new

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from matchcut.evaluator.environment import create, doctor, interpreters
+from matchcut.evaluator.environment.blender import blend_sha256
 from matchcut.evaluator.protocol.errors import BadInputError, OperationalError
 from matchcut.evaluator.protocol.version import VERSION
 
@@ -138,3 +139,12 @@ def test_doctor_says_what_is_missing_and_what_mends_it() -> None:
     ]
     assert not doctor.describe(iter(findings), said.append)
     assert said[1].startswith("missing   Blender") and said[2].strip() == "→ ./run setup --bpy"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a pipe as a file")
+def test_what_is_no_blend_is_told_and_never_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.blend")
+    (tmp_path / "text.blend").write_text("no scene")
+    for name, said in (("pipe.blend", "not a file"), ("text.blend", "not a .blend"), ("gone.blend", "no such file")):
+        with pytest.raises(BadInputError, match=said):
+            blend_sha256(tmp_path / name)
