@@ -12,6 +12,15 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def _repeat_the_same_examples() -> None:
+    """A run says the same of the same code; `--hypothesis-profile=default` looks for new examples."""
+    if importlib.util.find_spec("hypothesis"):
+        from hypothesis import settings
+
+        settings.register_profile("repeatable", derandomize=True, deadline=None)
+        settings.load_profile("repeatable")
+
+
 def _load_package() -> None:
     spec = importlib.util.spec_from_file_location("matchcut_main", ROOT / "__main__.py")
     assert spec is not None and spec.loader is not None
@@ -20,6 +29,7 @@ def _load_package() -> None:
     module.load_package()
 
 
+_repeat_the_same_examples()
 _load_package()
 
 

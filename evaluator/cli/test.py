@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -83,7 +84,9 @@ def _lint(reporter: Reporter, options: list[str]) -> int:
 
 
 def _unit(reporter: Reporter, options: list[str]) -> int:
-    return _pytest(sys.executable, "unit", options)
+    # a file's tests share what they prepare, so they stay together
+    spread = ["-n", "auto", "--dist", "loadfile"] if importlib.util.find_spec("xdist") else []
+    return _pytest(sys.executable, "unit", [*spread, *options])
 
 
 def _bpy_environment(reporter: Reporter) -> Path:
