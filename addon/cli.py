@@ -7,13 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from types import FrameType
 
 import bpy
 
-from ..evaluator.protocol.children import child_environment, interrupt, kill_group, own_group
+from ..evaluator.protocol.children import child_environment, follow_parent, interrupt, kill_group, own_group
 from ..evaluator.protocol.errors import BadInputError, CancelledByUserError, ExitStatus, MatchcutError
 from .scene_file import open_scene, save_copy
 
@@ -93,11 +92,11 @@ def _render_job(rest: list[str]) -> int:
 
 def _audit_scene(rest: list[str]) -> int:
     rest = _follow_parent(rest)
-    if len(rest) != 2 or not Path(rest[1]).is_dir():
-        raise BadInputError(f"audit-scene takes a .blend and a folder that is there; got {rest}")
+    if len(rest) != 3 or not Path(rest[1]).is_dir() or not rest[2].isdecimal():
+        raise BadInputError(f"audit-scene takes a .blend, a folder that is there and a number of frames; got {rest}")
     from .audit.collect import audit_scene
 
-    audit_scene(Path(rest[0]).resolve(), Path(rest[1]).resolve())
+    audit_scene(Path(rest[0]).resolve(), Path(rest[1]).resolve(), int(rest[2]))
     return ExitStatus.DONE
 
 
@@ -114,15 +113,9 @@ def _describe_scene(rest: list[str]) -> int:
 def _follow_parent(arguments: list[str]) -> list[str]:
     """The arguments without `--follow-parent`; where it is among them, this process ends with its parent from now."""
     if FOLLOW_PARENT in arguments:
-        threading.Thread(target=_end_with_parent, name="matchcut parent watch", daemon=True).start()
+        # frames are written whole or not at all: nothing needs tidying
+        follow_parent(lambda: os._exit(ExitStatus.OPERATIONAL_FAILURE))
     return [argument for argument in arguments if argument != FOLLOW_PARENT]
-
-
-def _end_with_parent() -> None:
-    """Ends this process when its standard input closes: the parent holds the other end for as long as it lives."""
-    while os.read(0, 4096):
-        pass
-    os._exit(ExitStatus.OPERATIONAL_FAILURE)  # frames are written whole or not at all: nothing needs tidying
 
 
 def _sample(rest: list[str]) -> int:

@@ -16,9 +16,10 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..evaluator.protocol.children import child_environment
+from ..evaluator.protocol.command import EvaluatorProcess, stop_all
 from ..evaluator.protocol.errors import BadInputError, ExitStatus, MatchcutError, OperationalError
 from ..evaluator.protocol.messages import Message
-from .evaluator_process import EvaluatorProcess, find_evaluator, stop_all
+from .evaluator_process import find_evaluator
 from .preferences import evaluator_choice
 
 INTERVAL = 0.1
@@ -87,6 +88,18 @@ def refresh_evaluator() -> None:
     redraw()
 
 
+def check_ready() -> None:
+    """Raise BadInputError where another job runs, or where there is no evaluator: before anything is written for it."""
+    _check_idle()
+    find_evaluator()
+
+
+def _check_idle() -> None:
+    job = running()
+    if job is not None:
+        raise BadInputError(f"{job.title} is still running; wait for it, or cancel it")
+
+
 def start(
     title: str,
     arguments: Sequence[str],
@@ -99,9 +112,8 @@ def start(
     Raises BadInputError where another runs, or where there is no evaluator.
     """
     global _last  # noqa: PLW0603
-    if running() is not None:
-        raise BadInputError(f"{_last.title if _last else 'a job'} is still running; wait for it, or cancel it")
-    command = [*(prefix if prefix is not None else find_evaluator()), *arguments, "--messages"]
+    _check_idle()
+    command = [*(prefix if prefix is not None else find_evaluator()), *arguments]
     _last = Job(title, EvaluatorProcess(command, child_environment(bpy.app.binary_path)), finish)
     if not bpy.app.background and not bpy.app.timers.is_registered(_tick):
         bpy.app.timers.register(_tick, first_interval=INTERVAL, persistent=True)

@@ -84,6 +84,22 @@ class MATCHCUT_OT_render(Action, bpy.types.Operator):
         return workflow.render(context.scene)
 
 
+class MATCHCUT_OT_resume_render(Action, bpy.types.Operator):
+    """Resume Render."""
+
+    bl_idname = "matchcut.resume_render"
+    bl_label = "Resume Render"
+    bl_description = "Render what is missing of the last render, from the copy of the scene that it was started with"
+
+    @classmethod
+    def poll(cls, context: Any) -> bool:
+        """A render was cancelled or failed, and nothing runs."""
+        return bool(workflow.unfinished_render(context.scene)) and _idle()
+
+    def _act(self, context: Any) -> Any:
+        return workflow.resume_render(context.scene)
+
+
 class MATCHCUT_OT_score(Action, bpy.types.Operator):
     """Score Against Reference."""
 
@@ -133,20 +149,41 @@ class MATCHCUT_OT_open_report(Action, bpy.types.Operator):
         bpy.ops.wm.url_open(url=_there(workflow.report_path(context.scene), "report").as_uri())
 
 
-class MATCHCUT_OT_open_render(Action, bpy.types.Operator):
-    """Open Render."""
+class MATCHCUT_OT_play_render(Action, bpy.types.Operator):
+    """Play Render."""
 
-    bl_idname = "matchcut.open_render"
-    bl_label = "Open Render"
-    bl_description = "Open the last rendered video in the system's player"
+    bl_idname = "matchcut.play_render"
+    bl_label = "Play Render"
+    bl_description = "Play the last rendered video in the system's player"
+
+    @classmethod
+    def poll(cls, context: Any) -> bool:
+        """All frames have been rendered."""
+        if context.scene.matchcut.render.folder and not context.scene.matchcut.render.video:
+            cls.poll_message_set("A part of the frames makes no video; open its folder")
+        return bool(context.scene.matchcut.render.video)
+
+    def _act(self, context: Any) -> None:
+        video = _there(workflow.absolute(context.scene.matchcut.render.video), "video")
+        bpy.ops.wm.path_open(filepath=str(video))
+
+
+class MATCHCUT_OT_open_render_folder(Action, bpy.types.Operator):
+    """Open Render Folder."""
+
+    bl_idname = "matchcut.open_render_folder"
+    bl_label = "Open Render Folder"
+    bl_description = "Show the files of the last render: pictures, video, passes and log"
 
     @classmethod
     def poll(cls, context: Any) -> bool:
         """The scene has been rendered."""
-        return bool(context.scene.matchcut.last_render)
+        return bool(context.scene.matchcut.render.folder)
 
     def _act(self, context: Any) -> None:
-        bpy.ops.wm.path_open(filepath=str(_there(workflow.absolute(context.scene.matchcut.last_render), "video")))
+        folder = workflow.absolute(context.scene.matchcut.render.folder)
+        _there(folder / "job.json", "render")
+        bpy.ops.wm.path_open(filepath=str(folder))
 
 
 class MATCHCUT_OT_copy_details(Action, bpy.types.Operator):
@@ -198,10 +235,12 @@ CLASSES = (
     MATCHCUT_OT_read_reference,
     MATCHCUT_OT_match_timeline,
     MATCHCUT_OT_render,
+    MATCHCUT_OT_resume_render,
     MATCHCUT_OT_score,
     MATCHCUT_OT_cancel,
     MATCHCUT_OT_open_report,
-    MATCHCUT_OT_open_render,
+    MATCHCUT_OT_play_render,
+    MATCHCUT_OT_open_render_folder,
     MATCHCUT_OT_copy_details,
     MATCHCUT_OT_install_evaluator,
 )

@@ -18,6 +18,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from ..evaluator.protocol.errors import BadInputError, OperationalError
+from ..evaluator.protocol.files import numbered_folder
 from ..evaluator.protocol.messages import Message
 from . import jobs, preferences
 from .evaluator_process import PACKAGE_ROOT
@@ -25,11 +26,14 @@ from .results import ResultLine, read_result_lines
 from .scene_file import save_copy
 from .timeline import has_camera
 
-RESULT_OF = {"render": "reconstruction.mp4", "score": "results.json"}
+RENDERING = "Rendering"
+"""Title of a render's job, whose progress the Render panel shows."""
 
 # Undo restores scenes as they were before a job's results came in. What was learnt is kept here and put back.
 _videos: dict[str, dict[str, Any]] = {}
 _scores: dict[int, tuple[str, list[ResultLine]]] = {}
+_renders: dict[int, tuple[str, str]] = {}
+_unfinished: dict[int, tuple[Path, list[str]]] = {}
 
 
 def absolute(path: str) -> Path:
@@ -66,25 +70,50 @@ def read_reference(scene: Any) -> jobs.Job:
 
 
 def render(scene: Any) -> jobs.Job:
-    """Start rendering a saved copy of the scene on the reference's timeline into a new folder."""
+    """Start rendering a saved copy of the scene on the reference's timeline, into a folder that no render had before.
+
+    Raises BadInputError where the reference, a camera or the frames to render are missing.
+    """
+    jobs.check_ready()
     reference = _reference(scene)
     _need_camera(scene)
-    folder = _new_folder(scene, "render")
+    options = _render_options(scene)
+    folder = numbered_folder(_output(scene), "render")
+    return _render(scene, folder, [*_scene_arguments("render", scene, reference, folder), *options])
+
+
+def resume_render(scene: Any) -> jobs.Job:
+    """Go on with the render that was cancelled or failed: with the copy of the scene that it was started with."""
+    folder, arguments = _unfinished[scene.session_uid]
+    if not (folder / "scene.blend").is_file():
+        del _unfinished[scene.session_uid]
+        raise BadInputError(f"{folder}: what was rendered is not there any more; render anew")
+    return _render(scene, folder, arguments)
+
+
+def unfinished_render(scene: Any) -> str:
+    """The name of the folder of a render that did not come to its end; empty where there is none."""
+    return _unfinished[scene.session_uid][0].name if scene.session_uid in _unfinished else ""
+
+
+def _render(scene: Any, folder: Path, arguments: list[str]) -> jobs.Job:
     uid = scene.session_uid
-    arguments = _scene_arguments("render", scene, reference, folder)
 
     def finish(messages: list[Message]) -> None:
-        video = next((message.path for message in reversed(messages) if message.path.endswith(".mp4")), "")
-        if not video:
-            raise OperationalError("the render ended without a video; see Copy Details")
+        _unfinished.pop(uid, None)
+        made = next((message.data for message in reversed(messages) if message.data), {})
+        _renders[uid] = (str(folder), made.get("video") or "")
         for found in _scenes(uid):
-            found.matchcut.last_render = video
+            _store_render(found)
 
-    return jobs.start("Rendering", [*arguments, *_samples(scene)], finish)
+    job = jobs.start(RENDERING, arguments, finish)
+    _unfinished[uid] = (folder, arguments)
+    return job
 
 
 def score(scene: Any) -> jobs.Job:
     """Start rendering a saved copy of the scene and scoring it against the reference into a new folder."""
+    jobs.check_ready()
     state = scene.matchcut
     reference = _reference(scene)
     _need_camera(scene)
@@ -98,7 +127,7 @@ def score(scene: Any) -> jobs.Job:
                 "the judge is on another machine and online access is off; allow it in Preferences > System > Network"
             )
         options += ["--judge", judge]
-    folder = _new_folder(scene, "score")
+    folder = _score_folder(scene)
     uid = scene.session_uid
     arguments = _scene_arguments("score", scene, reference, folder)
 
@@ -166,18 +195,55 @@ def _samples(scene: Any) -> list[str]:
     return ["--samples", str(state.samples)] if state.use_samples else []
 
 
-def _new_folder(scene: Any, kind: str) -> Path:
-    """The first of `render-001`, `render-002` … without a result: none is overwritten."""
+def _render_options(scene: Any) -> list[str]:
+    chosen = scene.matchcut.render
+    options = [*_samples(scene), *_frames(scene)]
+    if chosen.scale != 100:
+        options += ["--scale", f"{chosen.scale / 100:g}"]
+    if chosen.engine != "SCENE":
+        options += ["--engine", chosen.engine.lower()]
+    if chosen.device != "AUTO":
+        options += ["--device", chosen.device.lower()]
+    if chosen.view_transform:
+        options += ["--view-transform", chosen.view_transform]
+    if chosen.workers > 1:
+        options += ["--workers", str(chosen.workers)]
+    return [*options, *(["--passes"] if chosen.passes else [])]
+
+
+def _frames(scene: Any) -> list[str]:
+    """The option for the frames that are chosen, counted from 0 at the scene's first frame."""
+    chosen, reference = scene.matchcut.render.frames, scene.matchcut.reference
+    if chosen == "ALL":
+        return []
+    if chosen == "PREVIEW" and not scene.use_preview_range:
+        raise BadInputError("there is no preview range; set one in the timeline (P), or render all frames")
+    first, last = scene.frame_current, scene.frame_current
+    if chosen == "PREVIEW":
+        first, last = scene.frame_preview_start, scene.frame_preview_end
+    start = scene.frame_start
+    end = start + reference.frames - 1 if reference.known else scene.frame_end
+    if last < start or first > end:
+        what = f"frame {first}" if first == last else f"frames {first} to {last}"
+        raise BadInputError(f"{what}: the reference covers the scene's frames {start} to {end}")
+    return ["--frames", f"{max(first, start) - start}-{min(last, end) - start}"]
+
+
+def _output(scene: Any) -> Path:
+    """Where the scene's numbered folders lie."""
     if scene.matchcut.output:
-        base = absolute(scene.matchcut.output)
-    elif bpy.data.filepath:
-        base = Path(bpy.data.filepath).parent / "matchcut"
-    else:
-        base = Path(bpy.app.tempdir or tempfile.gettempdir()) / "matchcut"
-    number = 1
-    while (base / f"{kind}-{number:03d}" / RESULT_OF[kind]).exists():
+        return absolute(scene.matchcut.output)
+    if bpy.data.filepath:
+        return Path(bpy.data.filepath).parent / "matchcut"
+    return Path(bpy.app.tempdir or tempfile.gettempdir()) / "matchcut"
+
+
+def _score_folder(scene: Any) -> Path:
+    """The first of `score-001`, `score-002` … without a result: what failed is gone on with."""
+    base, number = _output(scene), 1
+    while (base / f"score-{number:03d}" / "results.json").exists():
         number += 1
-    return base / f"{kind}-{number:03d}"
+    return base / f"score-{number:03d}"
 
 
 def _scene_arguments(command: str, scene: Any, reference: Path, folder: Path) -> list[str]:
@@ -211,6 +277,10 @@ def _store_score(scene: Any) -> None:
         item.section, item.label, item.text, item.verdict = line.section, line.label, line.text, line.verdict
 
 
+def _store_render(scene: Any) -> None:
+    scene.matchcut.render.folder, scene.matchcut.render.video = _renders[scene.session_uid]
+
+
 @persistent  # type: ignore[untyped-decorator]
 def _undone(*_: Any) -> None:
     for scene in bpy.data.scenes:
@@ -219,12 +289,14 @@ def _undone(*_: Any) -> None:
             _store_video(reference, reference.path)
         if scene.session_uid in _scores and scene.matchcut.results.folder != _scores[scene.session_uid][0]:
             _store_score(scene)
+        if scene.session_uid in _renders and scene.matchcut.render.folder != _renders[scene.session_uid][0]:
+            _store_render(scene)
 
 
 @persistent  # type: ignore[untyped-decorator]
 def _loaded(*_: Any) -> None:
-    _videos.clear()
-    _scores.clear()
+    for kept in (_videos, _scores, _renders, _unfinished):
+        kept.clear()
 
 
 HANDLERS = (("undo_post", _undone), ("redo_post", _undone), ("load_post", _loaded))

@@ -3,10 +3,25 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 
-class SceneTimeline(BaseModel):
+def _without_titles(schema: dict[str, Any]) -> None:
+    """A field's title only repeats its name, and every client pays for it in tokens."""
+    schema.pop("title", None)
+    for field in schema.get("properties", {}).values():
+        field.pop("title", None)
+
+
+class Answer(BaseModel):
+    """A record that a tool returns."""
+
+    model_config = ConfigDict(json_schema_extra=_without_titles)
+
+
+class SceneTimeline(Answer):
     """Size, rate and range; frames count from 0 at the scene's first frame."""
 
     width: int
@@ -17,7 +32,7 @@ class SceneTimeline(BaseModel):
     first_scene_frame: int
 
 
-class SceneObject(BaseModel):
+class SceneObject(Answer):
     """One object; location in its parent's space."""
 
     name: str
@@ -29,7 +44,7 @@ class SceneObject(BaseModel):
     animated: bool
 
 
-class SceneCamera(BaseModel):
+class SceneCamera(Answer):
     """One camera."""
 
     name: str
@@ -38,7 +53,7 @@ class SceneCamera(BaseModel):
     horizontal_angle_deg: float | None
 
 
-class SceneMarker(BaseModel):
+class SceneMarker(Answer):
     """One marker; with a camera it is a cut to that camera."""
 
     name: str
@@ -46,7 +61,7 @@ class SceneMarker(BaseModel):
     camera: str | None
 
 
-class ObjectPage(BaseModel):
+class ObjectPage(Answer):
     """One page of the objects."""
 
     total: int
@@ -55,7 +70,7 @@ class ObjectPage(BaseModel):
     next_offset: int | None
 
 
-class SceneSummary(BaseModel):
+class SceneSummary(Answer):
     """The answer of scene_summary."""
 
     note: str = ""
@@ -72,7 +87,7 @@ class SceneSummary(BaseModel):
     objects: ObjectPage
 
 
-class PythonResult(BaseModel):
+class PythonResult(Answer):
     """The answer of run_python where the code ran to its end."""
 
     note: str = ""
@@ -82,3 +97,22 @@ class PythonResult(BaseModel):
     changed_total: int
     undo_step: str = Field(description="name of the undo step, in a window")
     seconds: float
+
+
+class RenderState(Answer):
+    """A render job."""
+
+    note: str = ""
+    job: str = Field(description="its folder, which names it in other calls")
+    state: Literal["running", "done", "failed", "cancelled"]
+    progress: str = Field(description="frame n of N with the time left")
+    done: int = Field(description="pictures and passes that are there")
+    total: int
+    seconds: float
+    seconds_left: float | None
+    settings: str
+    video: str | None = Field(description="where all frames were rendered")
+    geometry: str | None
+    failed_frames: list[int]
+    error: str
+    warnings: list[str]

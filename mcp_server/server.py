@@ -4,55 +4,34 @@
 from __future__ import annotations
 
 import base64
-import threading
-from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import Annotated, Any, Final, Literal
 
-import anyio
-import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ImageContent, TextContent, ToolAnnotations
 from pydantic import Field
 
-from ..evaluator.protocol.errors import MatchcutError
 from ..evaluator.protocol.version import VERSION
+from .calls import Calls, Instance, call
 from .records import PythonResult, SceneSummary
+from .render_tools import add_render_tools
+from .renders import Renders
 
 SUMMARY_SECONDS: Final = 30.0
 RENDER_SECONDS: Final = 240.0
 PYTHON_SECONDS_LIMIT: Final = 600.0
-PROGRESS_SECONDS: Final = 5.0  # clients end a call that says nothing for long
 
 INSTRUCTIONS: Final = """\
 Work in a Blender scene. Start with scene_summary; change the scene with run_python; look at it with render_frame \
-after every step that matters. Frames count from 0 at the scene's first frame. A Blender in the background is a fresh \
+after every step that matters; render it on the reference's timeline with render_start, then render_wait until it \
+has ended. Frames count from 0 at the scene's first frame. A Blender in the background is a fresh \
 process: save with bpy.ops.wm.save_as_mainfile what is to stay. An error that starts with busy or blender_gone means \
 that nothing ran; outcome_unknown means that it may have run: look before you repeat it."""
 
-Instance = Annotated[
-    int | None, Field(description="Process id of the Blender to work in; only needed when several are open")
-]
 
-
-class Calls(Protocol):
-    """The part of Session that the tools use."""
-
-    def call(
-        self,
-        method: str,
-        params: dict[str, Any],
-        *,
-        timeout: float,
-        instance: int | None = None,
-        cancelled: Callable[[], bool] | None = None,
-    ) -> tuple[dict[str, Any], str]:
-        """See Session.call."""
-
-
-def make_server(session: Calls) -> MCPServer:
-    """The server with its three tools, all of which work through `session`."""
+def make_server(session: Calls, renders: Renders) -> MCPServer:
+    """The server with its tools: those of a scene work through `session`, `renders` holds the jobs."""
     server: MCPServer = MCPServer("matchcut", instructions=INSTRUCTIONS, version=VERSION, log_level="WARNING")
 
     @server.tool(
@@ -73,7 +52,7 @@ def make_server(session: Calls) -> MCPServer:
         parent's space and scene units; call run_python for anything more about an object.
         """
         params = {"offset": offset, "limit": limit}
-        result, note = await _call(session, context, "scene_summary", params, SUMMARY_SECONDS, instance)
+        result, note = await call(session, context, "scene_summary", params, SUMMARY_SECONDS, instance)
         return SceneSummary(note=note, **result)
 
     @server.tool(
@@ -99,7 +78,7 @@ def make_server(session: Calls) -> MCPServer:
         a window. Output is cut at 100,000 characters: print little.
         """
         params = {"code": code, "label": label}
-        result, note = await _call(session, context, "run_python", params, timeout_s, instance)
+        result, note = await call(session, context, "run_python", params, timeout_s, instance)
         error, trace = result.pop("error"), result.pop("traceback")
         if error is not None:
             raise ToolError(_failure_text(error, trace or "", result, note))
@@ -128,40 +107,12 @@ def make_server(session: Calls) -> MCPServer:
         meanwhile, so keep width and samples small.
         """
         params = {"frame": frame, "width": width, "engine": engine, "samples": samples}
-        result, note = await _call(session, context, "render_frame", params, RENDER_SECONDS, instance)
+        result, note = await call(session, context, "render_frame", params, RENDER_SECONDS, instance)
         picture = ImageContent(type="image", data=result["jpeg"], mime_type="image/jpeg")
         return [TextContent(type="text", text=_picture_text(result, note)), picture]
 
+    add_render_tools(server, session, renders)
     return server
-
-
-async def _call(
-    session: Calls, context: Context, method: str, params: dict[str, Any], timeout: float, instance: int | None
-) -> tuple[dict[str, Any], str]:
-    """One call in a thread, with elapsed seconds as progress; a client's cancel takes the request back if it can."""
-    given_up = threading.Event()
-    outcome: list[tuple[dict[str, Any], str]] = []
-
-    def work() -> tuple[dict[str, Any], str]:
-        return session.call(method, params, timeout=timeout, instance=instance, cancelled=given_up.is_set)
-
-    async def tell() -> None:
-        elapsed = 0.0
-        while True:
-            await anyio.sleep(PROGRESS_SECONDS)
-            elapsed += PROGRESS_SECONDS
-            await context.report_progress(elapsed, timeout, f"{method}: {elapsed:.0f} s")
-
-    try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(tell)
-            outcome.append(await anyio.to_thread.run_sync(work, abandon_on_cancel=True))
-            group.cancel_scope.cancel()
-    except* MatchcutError as errors:
-        raise ToolError(str(errors.exceptions[0])) from errors
-    finally:
-        given_up.set()
-    return outcome[0]
 
 
 def _failure_text(error: str, trace: str, result: dict[str, Any], note: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Final
 import bpy
 
 from ...evaluator.protocol.bridge import BridgeCallError
+from ..render.settings import compositor_trees
 from ..timeline import has_camera
 from .methods import current_scene, plain_text, whole
 
@@ -113,8 +114,7 @@ def _picture(scene: Any, rendered: Path | None, path: Path) -> bytes:
 
 def _without_written_files(scene: Any) -> list[str]:
     """Leave the compositor out where its nodes would write files of the user's."""
-    group = scene.compositing_node_group
-    if scene.render.use_compositing and group is not None and _writes_files(group, set()):
+    if any(_writes_files(tree, set()) for tree in compositor_trees(scene)):
         scene.render.use_compositing = False
         return ["without the compositor: it has a File Output node"]
     return []

@@ -25,7 +25,9 @@ from ...evaluator.protocol.bridge import (
     remove_descriptor,
     write_descriptor,
 )
+from ...evaluator.protocol.children import follow_parent
 from ...evaluator.protocol.errors import OperationalError
+from .copies import save_copy, scene_place
 from .dispatcher import Dispatcher, Method
 from .listener import Listener
 from .methods import hello, plain_text, scene_summary
@@ -68,8 +70,14 @@ class Bridge:
                 )
             return run_python(code, label)
 
-        methods: dict[str, Method] = {"hello": hello, "scene_summary": scene_summary, "render_frame": render_frame}
-        return {**methods, "run_python": guarded_python}
+        return {
+            "hello": hello,
+            "scene_summary": scene_summary,
+            "render_frame": render_frame,
+            "scene_place": scene_place,
+            "save_copy": save_copy,
+            "run_python": guarded_python,
+        }
 
     @property
     def clients(self) -> int:
@@ -201,7 +209,7 @@ def serve_headless(arguments: list[str]) -> int:
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         if parsed.end_with_stdin:
-            threading.Thread(target=_end_with_stdin, args=(end, bridge), name="matchcut-parent", daemon=True).start()
+            follow_parent(lambda: _end_orphan(end, bridge))
         sys.stderr.write(f"matchcut: bridge: {bridge.descriptor}\n")
         while not ended.is_set():
             if not bridge.run_pending(HEADLESS_WAIT):
@@ -226,10 +234,8 @@ def _ender(ended: threading.Event, dispatcher: Dispatcher) -> Callable[[], None]
     return end
 
 
-def _end_with_stdin(end: Callable[[], None], bridge: Bridge) -> None:
-    """Wait for the end of standard input in a thread, then end the loop, or Blender itself where code runs on."""
-    while os.read(0, 4096):
-        pass
+def _end_orphan(end: Callable[[], None], bridge: Bridge) -> None:
+    """End the loop, or Blender itself where code runs on."""
     end()
     time.sleep(END_GRACE)
     # still here: an endless loop holds the main thread, and nobody is left who could wait for it

@@ -3,11 +3,12 @@
 
 from fractions import Fraction
 from itertools import groupby
+from pathlib import PurePath
 from typing import Any
 
 import bpy
 
-from .. import jobs
+from .. import jobs, workflow
 from .layout import fact, paragraph
 
 ICONS = {"good": "CHECKMARK", "bad": "ERROR", "unscored": "QUESTION", "plain": "BLANK1"}
@@ -75,15 +76,48 @@ class MATCHCUT_PT_render(SidebarPanel, bpy.types.Panel):
         """Called by Blender."""
         layout = self.aligned()
         state = context.scene.matchcut
+        layout.prop(state.render, "frames")
+        layout.prop(state.render, "scale", slider=True)
         row = layout.row(heading="Limit Samples")
         row.prop(state, "use_samples", text="")
         value = row.row()
         value.active = state.use_samples
         value.prop(state, "samples", text="")
         layout.prop(state, "output", placeholder="//matchcut")
-        row = layout.row(align=True)
-        row.operator("matchcut.render", icon="RENDER_ANIMATION")
-        row.operator("matchcut.open_render", text="", icon="PLAY")
+        job = jobs.running()
+        if job is not None and job.title == workflow.RENDERING:
+            running_job(layout, context, job)
+        else:
+            layout.operator("matchcut.render", icon="RENDER_ANIMATION")
+        unfinished = workflow.unfinished_render(context.scene)
+        if unfinished and job is None:
+            layout.operator("matchcut.resume_render", text=f"Resume {unfinished}", icon="FILE_REFRESH")
+        if state.render.folder:
+            row = layout.row(align=True)
+            row.label(text=PurePath(state.render.folder).name, icon="CHECKMARK")
+            row.operator("matchcut.play_render", text="Play", icon="PLAY")
+            row.operator("matchcut.open_render_folder", text="", icon="FILE_FOLDER")
+
+
+class MATCHCUT_PT_render_options(SidebarPanel, bpy.types.Panel):
+    """What seldom changes from render to render."""
+
+    bl_label = "Options"
+    bl_parent_id = "MATCHCUT_PT_render"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context: Any) -> None:
+        """Called by Blender."""
+        layout = self.aligned()
+        render = context.scene.matchcut.render
+        engine = render.engine if render.engine != "SCENE" else context.scene.render.engine
+        layout.prop(render, "engine")
+        device = layout.row()
+        device.active = engine == "CYCLES"
+        device.prop(render, "device")
+        layout.prop(render, "view_transform", placeholder="As Scene")
+        layout.prop(render, "workers")
+        layout.prop(render, "passes")
 
 
 class MATCHCUT_PT_score(SidebarPanel, bpy.types.Panel):
@@ -113,7 +147,8 @@ class MATCHCUT_PT_progress(SidebarPanel, bpy.types.Panel):
     def poll(cls, context: Any) -> bool:
         """There is something to tell."""
         job = jobs.last()
-        return job is not None and (job.state != "done" or bool(job.warnings))
+        elsewhere = job is not None and job.state == "running" and job.title == workflow.RENDERING
+        return job is not None and not elsewhere and (job.state != "done" or bool(job.warnings))
 
     def draw(self, context: Any) -> None:
         """Called by Blender."""
@@ -122,13 +157,7 @@ class MATCHCUT_PT_progress(SidebarPanel, bpy.types.Panel):
         if job is None:
             return
         if job.state == "running":
-            count = f" {job.done} / {job.total}" if job.total else ""
-            stage = f"{job.stage.replace('_', ' ').capitalize()}{count}" if job.stage else "Working"
-            layout.label(text=job.title)
-            layout.progress(factor=job.fraction, text=stage)
-            if job.text:
-                paragraph(layout, context, sentence(job.text))
-            layout.operator("matchcut.cancel", icon="CANCEL")
+            running_job(layout, context, job)
         elif job.state == "cancelled":
             layout.label(text=f"{job.title}: cancelled", icon="CANCEL")
         elif job.state == "failed":
@@ -136,7 +165,7 @@ class MATCHCUT_PT_progress(SidebarPanel, bpy.types.Panel):
             paragraph(layout, context, sentence(job.error))
             layout.operator("matchcut.copy_details", icon="COPYDOWN")
         for warning in job.warnings:
-            paragraph(layout, context, warning, "ERROR")
+            paragraph(layout, context, sentence(warning), "ERROR")
 
 
 class MATCHCUT_PT_results(SidebarPanel, bpy.types.Panel):
@@ -179,6 +208,18 @@ class MATCHCUT_PT_evaluator(SidebarPanel, bpy.types.Panel):
         layout.operator("matchcut.install_evaluator", icon="IMPORT")
 
 
+def running_job(layout: Any, context: Any, job: jobs.Job) -> None:
+    """How far a job is, what it does, and Cancel."""
+    count = f" {job.done} / {job.total}" if job.total else ""
+    stage = f"{job.stage.replace('_', ' ').capitalize()}{count}" if job.stage else "Working"
+    column = layout.column()
+    column.label(text=job.title)
+    column.progress(factor=job.fraction, text=stage)
+    if job.text:
+        paragraph(column, context, sentence(job.text))
+    column.operator("matchcut.cancel", icon="CANCEL")
+
+
 def sentence(text: str) -> str:
     """A line of the evaluator's as a panel shows it: with a capital, unless it begins with a path."""
     return text if "/" in text.partition(" ")[0] else f"{text[:1].upper()}{text[1:]}"
@@ -198,6 +239,7 @@ CLASSES = (
     MATCHCUT_PT_reference,
     MATCHCUT_PT_setting,
     MATCHCUT_PT_render,
+    MATCHCUT_PT_render_options,
     MATCHCUT_PT_score,
     MATCHCUT_PT_progress,
     MATCHCUT_PT_results,

@@ -58,6 +58,7 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     from ..audit.text import report_lines
     from ..environment.blender import find_blender
     from ..environment.sealed import sealed
+    from ..shots.detect import detect_shots
 
     scene = args.scene_option or args.scene
     if scene is None or (args.scene_option and args.scene):
@@ -71,6 +72,7 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         submitted = replace(submitted, reconstruction=args.reconstruction)
     if args.rerender is not None:
         check_request(submitted, args.rerender)
+        detect_shots(args.reference, reporter=reporter)  # first, so that one pass over the reference serves all
     blender = sealed(find_blender(reporter.status))
     report = audit(submitted.scene, args.reference, blender=blender, reporter=reporter)
     if args.rerender is not None:

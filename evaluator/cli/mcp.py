@@ -32,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--instance", type=int, metavar="PID", help=f"the open Blender to work in (or ${INSTANCE_VARIABLE})"
     )
+    parser.add_argument(
+        "--folder", type=Path, action="append", default=[], metavar="DIR",
+        help="a folder whose files the agent may name for renders; can be given several times (default: the current "
+        "one)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace, reporter: Reporter) -> int:
@@ -52,17 +57,31 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         command = find_blender().command("bridge", "--label", label, "--end-with-stdin", scene=scene)
         return Child.start(command, label, child_environment(), given_up)
 
+    from ...mcp_server.renders import Renders
     from ...mcp_server.server import make_server  # the SDK takes a second: what is wrong above is said before
 
     session = Session(launch, own=own, instance=None if own else instance)
+    renders = Renders(_folders(args.folder, scene))
     for name in ("SIGINT", "SIGTERM", "SIGBREAK"):  # the last on Windows alone
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _end_now)
     try:
-        make_server(session).run("stdio")
+        make_server(session, renders).run("stdio")
     finally:
+        renders.close()
         session.close()
     return ExitStatus.DONE
+
+
+def _folders(named: list[Path], scene: Path | None) -> list[Path]:
+    """Below which files may be named: those that the user names, else where the client has started this server."""
+    for folder in named:
+        if not folder.is_dir():
+            raise BadInputError(f"{folder}: there is no such folder; give --folder an existing one")
+    here = Path.cwd()
+    # some clients start their servers in the root folder: that would be every file of the machine
+    folders = named or ([here] if here != Path(here.anchor) else [])
+    return [*folders, *([scene.parent] if scene is not None else [])]
 
 
 def _instance_from_environment() -> int | None:

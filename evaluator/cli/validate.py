@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """Check a folder of deliverables as a stranger would who trusts nothing in it: every file is there, is no
 link, is not empty, opens or decodes fully and has the hash that submission.json says; the reconstruction lies on the
-reference's timeline; the comparison has its frames; report.md says the same figures. Nothing of it is run.
+reference's timeline; the comparison shows both videos; report.md says the same figures. Nothing of it is run.
 
 examples:
   matchcut validate delivered

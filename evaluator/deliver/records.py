@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import Field, model_validator
 
 from ..media.records import TimelineCheck
-from ..protocol.timeline import Timeline
-from ..records import Record
+from ..records import Record, ShownTimeline
 from ..shots.records import ShotCheck
 
 SUBMISSION: Final = "submission.json"
@@ -21,27 +19,6 @@ FILES: Final[tuple[FileName, ...]] = (
 )  # fmt: skip
 """What a package holds beside submission.json."""
 
-_RATE: Final = re.compile(r"[1-9][0-9]{0,9}/[1-9][0-9]{0,9}")
-_LARGEST: Final = 10_000_000
-
-
-def _timeline(value: Any) -> Timeline:
-    """A stranger's number may be one that takes a computer's whole memory to write out."""
-    if isinstance(value, Timeline):
-        return value
-    if not isinstance(value, dict) or set(value) != {"width", "height", "rate", "frames"}:
-        raise ValueError("a timeline has width, height, rate and frames")
-    counts = [value["width"], value["height"], value["frames"]]
-    if not all(type(count) is int and 0 < count <= _LARGEST for count in counts):
-        raise ValueError(f"width, height and frames are whole numbers from 1 to {_LARGEST}")
-    if not isinstance(value["rate"], str) or _RATE.fullmatch(value["rate"]) is None:
-        raise ValueError("a rate is written as 24000/1001")
-    return Timeline.from_json(value)
-
-
-ShownTimeline = Annotated[
-    Timeline, BeforeValidator(_timeline), PlainSerializer(Timeline.to_json, return_type=dict[str, Any])
-]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Name = Annotated[str, Field(max_length=1000)]
 

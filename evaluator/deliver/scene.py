@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Final, Literal
 
@@ -11,8 +10,9 @@ from ..environment.blender import Blender, run_headless
 from ..environment.sealed import sealed
 from ..protocol.errors import BadInputError, ExitStatus, OperationalError
 from ..protocol.files import read_json
-from ..records import Record
-from .records import ExternalFile, Name, ShownTimeline
+from ..protocol.scratch import scratch_folder
+from ..records import Record, ShownTimeline
+from .records import ExternalFile, Name
 
 MOST_SECONDS: Final = 600
 
@@ -34,8 +34,8 @@ def describe(scene: Path, blender: Blender) -> DescribedScene:
 
     Raises BadInputError where Blender cannot open it or does not start, OperationalError where the child fails.
     """
-    with tempfile.TemporaryDirectory(prefix="matchcut-scene-", ignore_cleanup_errors=True) as folder:
-        out = Path(folder) / "scene.json"
+    with scratch_folder("scene") as folder:
+        out = folder / "scene.json"
         child = run_headless(
             sealed(blender),
             "describe-scene",

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
 from ..environment.blender import Blender
 from ..media.check import check_timeline, within_drift
+from ..media.compare import layout
 from ..media.probe import probe
 from ..media.records import Comparison, VideoInfo
+from ..media.scan import scan
 from ..protocol.errors import BadInputError, MatchcutError
 from ..protocol.files import sha256_of
 from ..protocol.messages import Reporter
+from ..protocol.render_job import scaled_size
 from ..protocol.timeline import Timeline, format_rate
 from ..records import Record
+from .comparison import Halves, comparable, other_frames
 from .contents import blend_version, picture_size, read_text
 from .records import FILES, SUBMISSION, FileName, Submission
 from .report import figures
@@ -240,6 +245,11 @@ def _check_reconstruction(
         package.fault(SUBMISSION, "was made for another reference than the one that is given", "give its reference")
     if submission is not None and given is not None and submission.reference.timeline != given.timeline:
         package.fault(SUBMISSION, f"says that the reference is {submission.reference.timeline}; it is {given.timeline}")
+    if submission is not None:
+        told, wanted = submission.reconstruction, scaled_size(submission.reference.timeline, submission.asked.scale)
+        if (told.width, told.height) != wanted:
+            scale = f"says that it was rendered at {submission.asked.scale:g} times the reference's size"
+            package.fault(SUBMISSION, f"{scale}, and that the reconstruction is {told}")
     if made is None:
         return None
     if submission is not None and submission.reconstruction != made.timeline:
@@ -288,18 +298,42 @@ def _check_comparison(
     package: _Package, submission: Submission | None, made: VideoInfo | None, given: VideoInfo | None
 ) -> None:
     name: FileName = "comparison.mp4"
+    reference = given.timeline if given is not None else submission.reference.timeline if submission else None
+    if reference is None or made is None or name not in package.usable:
+        info = _probe(package, name)
+        if submission is not None and info is not None and submission.comparison != info.timeline:
+            package.fault(name, f"is {info.timeline}; submission.json says {submission.comparison}")
+        return
+    places = layout(reference, made.timeline)
+    halves = Halves(places)
+    with suppress(BadInputError):  # which the next line tells
+        scan(package.folder / name, watch=halves)
     info = _probe(package, name)
     if info is None:
         return
     if submission is not None and submission.comparison != info.timeline:
         package.fault(name, f"is {info.timeline}; submission.json says {submission.comparison}")
-    reference = given.timeline if given is not None else submission.reference.timeline if submission else None
-    if reference is None or made is None:
-        return
     frames = max(reference.frames, round(made.timeline.duration * reference.rate))
     if info.timeline.frames != frames or not within_drift(info.timeline.rate, reference.rate, frames):
         wanted = f"{frames} frames at {format_rate(reference.rate)}"
         package.fault(name, f"has {info.timeline.frames} frames at {format_rate(info.timeline.rate)}, and not {wanted}")
+    elif (info.timeline.width, info.timeline.height) != places.size:
+        size = "{}x{}".format(*places.size)
+        package.fault(name, f"is {info.timeline.width}x{info.timeline.height}; of these two videos it would be {size}")
+    elif not comparable(places):
+        package.tell("note", name, "shows pictures that are too narrow to be compared", "look at it")
+    else:
+        if given is None:
+            package.tell("note", name, "was compared with the reconstruction alone", "give --reference")
+        for video, half, what in ((given, 0, "reference"), (made, 1, "reconstruction")):
+            if video is None:
+                continue
+            own = scan(Path(video.path)).signatures
+            other = other_frames(halves.signatures[half], own, reference.rate, video.timeline)
+            if other:
+                side = ("left", "right")[half]
+                told = f"{len(other)} of {frames} frames, the first is {other[0]}"
+                package.fault(name, f"does not show the {what} at the {side} ({told})")
 
 
 def _check_sheet(package: _Package, submission: Submission | None) -> None:

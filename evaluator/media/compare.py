@@ -53,15 +53,31 @@ class Moment:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Where a side-by-side video of two timelines shows what; boxes are (left, top, width, height) in pixels."""
+
+    size: tuple[int, int]
+    """(width, height) of the whole."""
+    reference: tuple[int, int, int, int]
+    reconstruction: tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
 class _Side:
     """How one video is shown: its picture centred in an area, all sizes (width, height), under a label."""
 
     role: str
-    info: VideoInfo
+    timeline: Timeline
     picture: tuple[int, int]
     area: tuple[int, int]
     label: int
     """Height of the label."""
+
+    @property
+    def box(self) -> tuple[int, int, int, int]:
+        """Left, top, width and height of the picture in its panel."""
+        (width, height), (columns, rows) = self.area, self.picture
+        return (width - columns) // 2, self.label + (height - rows) // 2, columns, rows
 
     def fitted(self, frame: Frame) -> Frame:
         """`frame` scaled to its place."""
@@ -71,7 +87,7 @@ class _Side:
         """(label + area height, area width, 3) uint8 with a fitted frame, or with words where there is none."""
         width, height = self.area
         size = self.label * 11 // 20
-        timeline = self.info.timeline
+        timeline = self.timeline
         panel = np.zeros((self.label + height, width, 3), np.uint8)
         if frame is None:
             last = timeline.frames - 1
@@ -80,8 +96,7 @@ class _Side:
             panel[self.label :] = empty_panel(width, height, words, size=size)
         else:
             when = moment(frame.index, float(timeline.time_of(frame.index)))
-            rows, columns = frame.image.shape[:2]
-            top, left = self.label + (height - rows) // 2, (width - columns) // 2
+            left, top, columns, rows = self.box
             panel[top : top + rows, left : left + columns] = frame.image
         panel[: self.label] = label_bar(width, self.label, self.role, when, size=size, margin=size // 2)
         return panel
@@ -94,12 +109,22 @@ def side_by_side(reference: VideoInfo, reconstruction: VideoInfo, out: Path, *, 
     are scaled to one height. Each file is decoded once; a frame of each is in memory at a time.
     Raises BadInputError where a file can no longer be read, OperationalError where encoding fails.
     """
-    largest = max(reference.timeline.height, reconstruction.timeline.height)
-    sides = _sides(reference, reconstruction, (WIDEST, _even(min(max(largest, LOWEST), HIGHEST))))
-    rate = reference.timeline.rate
-    total = max(reference.timeline.frames, round(reconstruction.timeline.duration * rate))
+    sides = _video_sides(reference.timeline, reconstruction.timeline)
+    rate, total = reference.timeline.rate, _length(reference.timeline, reconstruction.timeline)
+    paths = Path(reference.path), Path(reconstruction.path)
     reporter.status(f"writing {total} frames side by side")
-    return encode(_joined(sides, rate, total), rate, out, reporter=reporter, total=total)
+    return encode(_joined(sides, paths, rate, total), rate, out, reporter=reporter, total=total)
+
+
+def layout(reference: Timeline, reconstruction: Timeline) -> Layout:
+    """What `side_by_side` makes of two videos of these timelines."""
+    left, right = _video_sides(reference, reconstruction)
+    first = left.area[0] + _GAP
+    return Layout(
+        size=(first + right.area[0], left.label + left.area[1]),
+        reference=left.box,
+        reconstruction=(first + right.box[0], *right.box[1:]),
+    )
 
 
 def contact_sheet(
@@ -117,9 +142,9 @@ def contact_sheet(
         Moment(place, frame_at(timeline.time_of(place), reconstruction.timeline))
         for place in chosen_moments(timeline.frames, cuts)
     ]
-    left, right = _sides(reference, reconstruction, THUMBNAIL)
-    given = _thumbnails(left, [item.reference_frame for item in moments])
-    rebuilt = _thumbnails(right, [item.reconstruction_frame for item in moments])
+    left, right = _sides(reference.timeline, reconstruction.timeline, THUMBNAIL)
+    given = _thumbnails(left, Path(reference.path), [item.reference_frame for item in moments])
+    rebuilt = _thumbnails(right, Path(reconstruction.path), [item.reconstruction_frame for item in moments])
     pairs = [_beside(left.panel(a), right.panel(b)) for a, b in zip(given, rebuilt, strict=True)]
     write_bytes(out, png_bytes(_grid(pairs)))
     return moments
@@ -165,21 +190,33 @@ def frame_at(time: Fraction, timeline: Timeline) -> int | None:
     return min(nearest_frame(time, timeline.rate), timeline.frames - 1) if time < timeline.duration else None
 
 
-def _sides(reference: VideoInfo, reconstruction: VideoInfo, most: tuple[int, int]) -> tuple[_Side, _Side]:
+def _video_sides(reference: Timeline, reconstruction: Timeline) -> tuple[_Side, _Side]:
+    largest = max(reference.height, reconstruction.height)
+    return _sides(reference, reconstruction, (WIDEST, _even(min(max(largest, LOWEST), HIGHEST))))
+
+
+def _length(reference: Timeline, reconstruction: Timeline) -> int:
+    """Frames of the video: as many as the longer of both has at the reference's rate."""
+    return max(reference.frames, round(reconstruction.duration * reference.rate))
+
+
+def _sides(reference: Timeline, reconstruction: Timeline, most: tuple[int, int]) -> tuple[_Side, _Side]:
     """Both sides at one height, each as wide as its picture needs, within `most` = (width, height)."""
     label = _even(max(36, most[1] // 14))
     sides = []
-    for role, info in (("REFERENCE", reference), ("RECONSTRUCTION", reconstruction)):
-        width, height = info.timeline.width, info.timeline.height
+    for role, timeline in (("REFERENCE", reference), ("RECONSTRUCTION", reconstruction)):
+        width, height = timeline.width, timeline.height
         scale = min(Fraction(most[0], width), Fraction(most[1], height))
         picture = (max(1, round(width * scale)), max(1, round(height * scale)))
-        sides.append(_Side(role, info, picture, (max(_even(picture[0] + 1), _NARROWEST), most[1]), label))
+        sides.append(_Side(role, timeline, picture, (max(_even(picture[0] + 1), _NARROWEST), most[1]), label))
     return sides[0], sides[1]
 
 
-def _joined(sides: tuple[_Side, _Side], rate: Fraction, total: int) -> Iterator[NDArray[np.uint8]]:
+def _joined(
+    sides: tuple[_Side, _Side], paths: tuple[Path, Path], rate: Fraction, total: int
+) -> Iterator[NDArray[np.uint8]]:
     """The picture (height, width, 3) of both at each of the times k / rate; all of them are one array."""
-    left, right = (_panels(side, rate, total) for side in sides)
+    left, right = (_panels(side, path, rate, total) for side, path in zip(sides, paths, strict=True))
     joined: NDArray[np.uint8] | None = None
     for first, second in zip(left, right, strict=True):
         if joined is None:
@@ -189,11 +226,11 @@ def _joined(sides: tuple[_Side, _Side], rate: Fraction, total: int) -> Iterator[
         yield joined
 
 
-def _panels(side: _Side, rate: Fraction, total: int) -> Iterator[NDArray[np.uint8]]:
-    decoded = stream(Path(side.info.path))
+def _panels(side: _Side, path: Path, rate: Fraction, total: int) -> Iterator[NDArray[np.uint8]]:
+    decoded = stream(path)
     panel, shown = side.panel(None), None
     for place in range(total):
-        wanted = frame_at(place / rate, side.info.timeline)
+        wanted = frame_at(place / rate, side.timeline)
         if wanted != shown:
             # the decoder's own picture is let go at once: at 4K it is 25 MB
             fitted = None if wanted is None else next((side.fitted(f) for f in decoded if f.index == wanted), None)
@@ -201,9 +238,9 @@ def _panels(side: _Side, rate: Fraction, total: int) -> Iterator[NDArray[np.uint
         yield panel
 
 
-def _thumbnails(side: _Side, indices: Sequence[int | None]) -> list[Frame | None]:
+def _thumbnails(side: _Side, path: Path, indices: Sequence[int | None]) -> list[Frame | None]:
     wanted = sorted({index for index in indices if index is not None})
-    picked = {frame.index: side.fitted(frame) for frame in pick(Path(side.info.path), wanted)}
+    picked = {frame.index: side.fitted(frame) for frame in pick(path, wanted)}
     return [None if index is None else picked[index] for index in indices]
 
 

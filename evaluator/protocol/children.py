@@ -7,6 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 
@@ -51,3 +54,15 @@ def kill_group(process: subprocess.Popen[bytes], *, leftovers: bool = False) -> 
             except (ProcessLookupError, PermissionError):
                 pass  # it ended in between
     process.wait()
+
+
+def follow_parent(end: Callable[[], None]) -> None:
+    """Call `end` from a thread once standard input ends: the parent holds its other end for as long as it lives."""
+
+    def watch() -> None:
+        with suppress(OSError):
+            while os.read(0, 4096):
+                pass
+        end()
+
+    threading.Thread(target=watch, name="matchcut parent watch", daemon=True).start()

@@ -6,13 +6,25 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from .errors import BadInputError
+from .lock import lock
+
+_NUMBERED = re.compile(r"-([0-9]{1,9})")
+_PARTIAL = re.compile(r"\.partial-[a-z0-9_]{8}(\.\w+)?")  # what mkstemp makes of the prefix below
+_YOUNG = 60.0
+"""Seconds in which a partial file may not be held yet."""
+_LOCKS_FILES = os.name == "posix"  # on Windows a held file cannot be written by others, as an encoder
+_OLD = 24 * 3600.0
+"""Seconds after which nobody writes to a file any more, where it cannot be told who holds it."""
+_tidied: set[Path] = set()
 
 
 @contextmanager
@@ -20,15 +32,21 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, with its suffix; on success it replaces `path`, else it is removed.
 
     The folder is made where it is missing. The temporary name starts with a dot and `.partial`, so that a killed run
-    leaves nothing that looks finished. An OSError of the writing names `path`.
+    leaves nothing that looks finished; what it left is removed by the next run that writes into the folder. An OSError
+    of the writing names `path`.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _tidy(path.parent)
         handle, name = tempfile.mkstemp(prefix=".partial-", suffix=path.suffix, dir=path.parent)
     except OSError as error:
         error.filename = str(path)
         raise
-    os.close(handle)
+    if _LOCKS_FILES:
+        with suppress(OSError):  # a file system without locks
+            lock(handle)
+    else:
+        os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
@@ -45,6 +63,35 @@ def atomic_path(path: Path) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+        if _LOCKS_FILES:
+            os.close(handle)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove the partial files that nobody writes any more; once for each folder, as there may be many files in it."""
+    if folder in _tidied:
+        return
+    _tidied.add(folder)
+    with suppress(OSError), os.scandir(folder) as entries:
+        left = [Path(entry.path) for entry in entries if _PARTIAL.fullmatch(entry.name)]
+        for path in left:
+            with suppress(OSError):
+                if path.is_file() and not path.is_symlink() and _is_nobodys(path):
+                    path.unlink()
+
+
+def _is_nobodys(path: Path) -> bool:
+    age = time.time() - path.stat().st_mtime
+    if not _LOCKS_FILES:
+        return age > _OLD
+    if age < _YOUNG:
+        return False
+    handle = os.open(path, os.O_RDWR)
+    try:
+        lock(handle)  # its holder's end would have let go of it
+    finally:
+        os.close(handle)
+    return True
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -109,6 +156,31 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> Any:
     raise _NoJsonError(f"{name} is no number")
+
+
+def numbered_folder(base: Path, name: str) -> Path:
+    """Make the next one of `NAME-001`, `NAME-002` … in `base`, and return it: it is nobody else's.
+
+    Raises BadInputError where `base` cannot be written to.
+    """
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        taken = [
+            int(found[1]) for path in base.iterdir() if (found := _NUMBERED.fullmatch(path.name.removeprefix(name)))
+        ]
+        number = max(taken, default=0) + 1
+        while True:
+            folder = base / f"{name}-{number:03d}"
+            try:
+                folder.mkdir()
+            except FileExistsError:  # somebody else was faster
+                number += 1
+            else:
+                return folder
+    except OSError as error:
+        raise BadInputError(
+            f"{base}: cannot be written ({error.strerror or error}); choose another output folder"
+        ) from error
 
 
 def sha256_of(path: Path) -> str:

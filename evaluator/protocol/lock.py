@@ -19,12 +19,14 @@ _BUSY: Final = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(handle: int) -> None:
+    def lock(handle: int) -> None:
+        """Hold an open file until it is closed. Raises OSError where another holds it, or the system cannot."""
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
 else:
     import fcntl
 
-    def _lock(handle: int) -> None:
+    def lock(handle: int) -> None:
+        """Hold an open file until it is closed. Raises OSError where another holds it, or the system cannot."""
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
@@ -45,7 +47,7 @@ def sole_user(folder: Path) -> Iterator[None]:
         ) from error
     try:
         try:
-            _lock(handle)
+            lock(handle)
             held = os.name == "nt" or os.fstat(handle).st_nlink > 0  # else its holder has just taken it away
         except OSError as error:
             held = error.errno not in _BUSY

@@ -71,7 +71,7 @@ def assert_ends(pid, seconds):
 def test_an_agent_builds_looks_breaks_and_goes_on(blender, root, folder, artifacts):
     async def work():
         async with connected(root, blender, folder) as client:
-            assert len((await client.list_tools()).tools) == 3
+            assert len((await client.list_tools()).tools) == 7
             assert live_descriptors() == [], "listing the tools starts no Blender"
             call = client.call_tool
             before = await call("scene_summary", {})

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,7 @@ def text_of(result):
     return "\n".join(block.text for block in result.content if block.type == "text")
 
 
-async def client_side(root, folder, signals, finished):
+async def client_side(root, folder, signals, finished, program, reference):
     from mcp import Client, StdioServerParameters
     from PIL import Image
 
@@ -28,8 +29,9 @@ async def client_side(root, folder, signals, finished):
             assert not finished() and time.monotonic() < end, f"the window never came to {name}"
             await asyncio.sleep(0.05)
 
-    environment = {"MATCHCUT_BRIDGE_FOLDER": str(folder), "BLENDER": "/no/such/blender"}
-    server = StdioServerParameters(command=sys.executable, args=[str(root / "__main__.py"), "mcp"], env=environment)
+    environment = {"MATCHCUT_BRIDGE_FOLDER": str(folder), "BLENDER": program}
+    arguments = [str(root / "__main__.py"), "mcp", "--folder", str(reference.parent), "--folder", str(signals.parent)]
+    server = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
     facts = {}
     async with Client(server) as client:
         call = client.call_tool
@@ -48,6 +50,9 @@ async def client_side(root, folder, signals, finished):
             data = next(block.data for block in frame.content if block.type == "image")
             pictures.append(Image.open(io.BytesIO(base64.b64decode(data))).size)
         facts["pictures"] = pictures
+        options = {"reference": str(reference), "frames": "5", "samples": 1, "engine": "cycles"}
+        facts["begun"] = await call("render_start", options)
+        facts["rendered"] = await call("render_wait", {"seconds": 200})
         (signals / "worked").touch()
         await wait_for("undone")
         facts["undone"] = (await call("scene_summary", {})).structured_content
@@ -73,14 +78,14 @@ async def client_side(root, folder, signals, finished):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the virtual screen")
-def test_an_agent_works_in_the_window(run_scenario, root, tmp_path):
+def test_an_agent_works_in_the_window(run_scenario, root, tmp_path, program, reference):
     folder, signals = tmp_path / "bridge", tmp_path / "signals"
     signals.mkdir()
     variables = {"MATCHCUT_BRIDGE_FOLDER": str(folder), "MATCHCUT_TEST_SIGNALS": str(signals)}
     with ThreadPoolExecutor(1) as pool:
         window = pool.submit(run_scenario, "agent", 400, **variables)
         try:
-            seen = asyncio.run(client_side(root, folder, signals, window.done))
+            seen = asyncio.run(client_side(root, folder, signals, window.done, program, reference))
         except BaseException:
             if window.done():
                 window.result()  # what went wrong in the window says more
@@ -95,6 +100,10 @@ def test_an_agent_works_in_the_window(run_scenario, root, tmp_path):
     ran = seen["ran"].structured_content
     assert ran["undo_step"] == "Agent: add Mine" and "objects Mine added" in ran["changed"]
     assert seen["pictures"] == [(160, 90), (160, 90)]
+    assert not seen["begun"].is_error, text_of(seen["begun"])
+    job = seen["rendered"].structured_content
+    assert (job["state"], job["done"], job["total"]) == ("done", 1, 1), job
+    assert [path.name for path in (Path(job["job"]) / "frames").iterdir()] == ["000005.png"]
     assert "Mine" in facts["objects"] and "Mine" not in facts["after_undo"], "one undo takes the whole call back"
     assert "Cube" in facts["after_undo"]
     assert seen["undone"]["objects"]["total"] == len(facts["after_undo"])

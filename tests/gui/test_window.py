@@ -38,6 +38,19 @@ def test_score_from_the_panel(run_scenario):
         assert (out / f"{name}.png").stat().st_size > 2000
 
 
+def test_render_from_the_panel(run_scenario):
+    facts, out = run_scenario("render")
+    folders = [out / "matchcut" / f"render-{number:03d}" for number in (1, 2)]
+    assert facts["part"] == ["done", "", str(folders[0]), ""]
+    assert [path.name for path in (folders[0] / "frames").iterdir()] == ["000007.png"]
+    assert facts["cancelled"] == ["cancelled", str(folders[0]), ""], "what was cancelled is not the last result"
+    assert 2 <= facts["kept"] < 24
+    assert facts["resumed"] == ["done", "", str(folders[1]), str(folders[1] / "reconstruction.mp4")]
+    assert facts["folders"] == ["render-001", "render-002"] and facts["video"]
+    assert any(re.search(r"frame \d+ of 24, .* s/frame, \d:\d\d left", text) for text in facts["texts"]), facts["texts"]
+    assert facts["same"], "rendering changed the artist's session"
+
+
 def test_cancel_from_the_panel(run_scenario):
     facts, _ = run_scenario("cancel")
     assert facts["running"], "no process ran: the test shows nothing"

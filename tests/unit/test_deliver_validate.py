@@ -9,12 +9,15 @@ import time
 import zlib
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from deliver_samples import FRAMES, RATE, copy_of, make_job, rebuilt_pictures, reference_pictures, write
 from matchcut.evaluator.cli.validate import text as table
 from matchcut.evaluator.deliver.package import package_job
 from matchcut.evaluator.deliver.records import FILES, SUBMISSION
 from matchcut.evaluator.deliver.validate import MOST_BYTES, MOST_TOLD, Validation, validate_folder
+from matchcut.evaluator.media.compare import side_by_side
+from matchcut.evaluator.media.probe import probe
 from matchcut.evaluator.protocol.errors import BadInputError
 from matchcut.evaluator.protocol.files import sha256_of, write_json
 from matchcut.evaluator.protocol.messages import SilentReporter
@@ -246,11 +249,45 @@ def test_a_comparison_of_another_length(package):
     assert any(f"and not {FRAMES} frames" in what for what in found) and len(found) == 2
 
 
+def test_a_comparison_of_other_videos(package, made, tmp_path):
+    """It has the right size, rate and length; what it shows is not what lies beside it."""
+    given, rebuilt = probe(made[1]), probe(package / "reconstruction.mp4")
+    other = probe(write(tmp_path / "other.mp4", [picture[::-1] for picture in reference_pictures()]))
+    stopped = [*rebuilt_pictures()[:6], *[rebuilt_pictures()[0] // 2] * (FRAMES - 6)]
+    halting = probe(write(tmp_path / "halting.mp4", stopped))
+    left, right = "does not show the reference at the left", "does not show the reconstruction at the right"
+    for pair, told, alone in (
+        ((other, rebuilt), [left], []),
+        ((given, other), [right], [right]),
+        ((given, halting), [f"{right} (18 of 24 frames, the first is 6)"], [right]),
+    ):
+        side_by_side(*pair, package / "comparison.mp4", reporter=SilentReporter())
+        forge(package, "comparison.mp4")
+        for reference, expected in ((made[1], told), (None, alone)):
+            found = faults(validate(package, reference), "comparison.mp4")
+            assert len(found) == len(expected), found
+            assert all(what.startswith(begin) for what, begin in zip(found, expected, strict=True)), found
+
+
+def test_a_comparison_of_another_size(package, made):
+    images = [np.zeros((396, 900, 3), np.uint8)] * FRAMES
+    write(package / "comparison.mp4", images)
+    forge(package, "comparison.mp4")
+    found = faults(validate(package, made[1]), "comparison.mp4")
+    assert len(found) == 2 and any("is 900x396; of these two videos it would be" in what for what in found)
+
+
 def test_another_reference(package, tmp_path):
     other = write(tmp_path / "other.mp4", reference_pictures()[::-1])
     assert any("another reference" in what for what in faults(validate(package, other), SUBMISSION))
     with pytest.raises(BadInputError):
         validate(package, tmp_path / "none.mp4")
+
+
+def test_a_scale_that_is_not_the_one_of_the_videos(package):
+    asked = json.loads((package / SUBMISSION).read_text())["asked"]
+    say(package, asked={**asked, "scale": 0.02})
+    assert any("rendered at 0.02 times" in what for what in faults(validate(package), SUBMISSION))
 
 
 def test_what_submission_says_of_sizes(package):

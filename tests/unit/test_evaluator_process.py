@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from matchcut.addon import evaluator_process
-from matchcut.addon.evaluator_process import EvaluatorProcess, choose_evaluator, find_evaluator
+from matchcut.addon.evaluator_process import choose_evaluator, find_evaluator
 from matchcut.evaluator.environment.create import EVALUATOR, python_of
+from matchcut.evaluator.protocol import command
 from matchcut.evaluator.protocol.children import child_environment
+from matchcut.evaluator.protocol.command import EvaluatorProcess
 from matchcut.evaluator.protocol.errors import BadInputError
 
 SAY = """
@@ -117,7 +119,7 @@ def test_cancel_lets_the_child_end_by_itself(start):
 
 @pytest.mark.skipif(os.name != "posix", reason="process groups are killed by taskkill on Windows")
 def test_a_child_that_does_not_stop_is_killed_with_its_own_children(start, monkeypatch):
-    monkeypatch.setattr(evaluator_process, "GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(command, "GRACE_SECONDS", 0.3)
     process = start("""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
@@ -134,7 +136,7 @@ def test_a_child_that_does_not_stop_is_killed_with_its_own_children(start, monke
 
 
 def test_a_surviving_grandchild_does_not_keep_the_job_open(start, monkeypatch):
-    monkeypatch.setattr(evaluator_process, "DRAIN_SECONDS", 0.3)
+    monkeypatch.setattr(command, "DRAIN_SECONDS", 0.3)
     process = start("""
         grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(4)"])
         say(type="status", text=str(grandchild.pid))
@@ -152,7 +154,7 @@ def test_nothing_is_left_when_the_parent_quits(root, tmp_path):
         textwrap.dedent(f"""
         import runpy, sys, time
         runpy.run_path({str(root / "__main__.py")!r}, run_name="main")["load_package"]()
-        from matchcut.addon.evaluator_process import EvaluatorProcess
+        from matchcut.evaluator.protocol.command import EvaluatorProcess
         process = EvaluatorProcess([sys.executable, {str(child)!r}])
         while not process.poll():
             time.sleep(0.01)

@@ -13,15 +13,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from bridge_stub import JPEG, BridgeStub
+from matchcut.evaluator.cli.mcp import _folders
 from matchcut.evaluator.protocol.errors import OperationalError
-from matchcut.mcp_server import server as server_module
+from matchcut.mcp_server import calls as calls_module
 from matchcut.mcp_server import session as session_module
 from matchcut.mcp_server.child import Child
+from matchcut.mcp_server.renders import Renders
 from matchcut.mcp_server.server import make_server
 from matchcut.mcp_server.session import Session
 from mcp import Client
 
 TOKEN_BUDGET = 6000
+TOOLS = [
+    "scene_summary", "run_python", "render_frame", "render_start", "render_wait", "render_status", "render_cancel",
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +76,7 @@ class StubChild:
 
 def with_client(session, work, mode="legacy", **options):
     async def main():
-        async with Client(make_server(session), mode=mode) as client:
+        async with Client(make_server(session, Renders([])), mode=mode) as client:
             return await work(client)
 
     try:
@@ -90,7 +95,7 @@ def test_listing_the_tools_touches_no_blender(mode):
         return (await client.list_tools()).tools
 
     tools = with_client(Session(no_launch), work, mode)
-    assert [one.name for one in tools] == ["scene_summary", "run_python", "render_frame"]
+    assert [one.name for one in tools] == TOOLS
     by_name = {one.name: one for one in tools}
     assert by_name["scene_summary"].annotations.read_only_hint and by_name["run_python"].annotations.destructive_hint
     assert all(one.description and one.title for one in tools)
@@ -284,7 +289,7 @@ def test_a_child_that_dies_in_mid_call_is_told_with_its_last_words_and_replaced(
 
 
 def test_progress_is_told_while_a_call_runs(stubs, monkeypatch):
-    monkeypatch.setattr(server_module, "PROGRESS_SECONDS", 0.1)
+    monkeypatch.setattr(calls_module, "PROGRESS_SECONDS", 0.1)
     stubs(
         {"scene_summary": lambda offset=0, limit=0: time.sleep(0.5) or stubs().dispatcher._methods["scene_summary"]()}
     )
@@ -338,6 +343,7 @@ def command_line(root, *arguments, **environment):
     [
         (["--scene", "nothing.blend"], {}, "no such file"),
         (["--headless", "--instance", "5"], {}, "one of them"),
+        (["--folder", "no/such/folder"], {}, "there is no such folder"),
         ([], {"MATCHCUT_INSTANCE": "x"}, "MATCHCUT_INSTANCE"),
     ],
 )
@@ -345,6 +351,13 @@ def test_bad_options_are_one_line_and_status_2(root, arguments, environment, tex
     done = command_line(root, *arguments, **environment)
     assert done.returncode == 2 and text in done.stderr and done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_root_folder_is_allowed_by_nobody_s_silence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert _folders([], None) == [tmp_path] and _folders([], tmp_path / "a" / "s.blend") == [tmp_path, tmp_path / "a"]
+    monkeypatch.chdir(tmp_path.anchor)
+    assert _folders([], None) == [] and _folders([tmp_path], None) == [tmp_path]
 
 
 def test_a_server_that_ends_gives_up_the_blender_that_is_starting():

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Render jobs of this server: `matchcut render` as a child for each, which ends when the server does.
+
+A job renders a copy of the scene in a Blender of its own, so it goes on when the open Blender is closed. Its folder,
+which no other job gets, is its name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from ..evaluator.protocol.children import child_environment
+from ..evaluator.protocol.command import EvaluatorProcess
+from ..evaluator.protocol.errors import BadInputError, ExitStatus, OperationalError
+from ..evaluator.protocol.files import numbered_folder
+from ..evaluator.protocol.messages import Message
+from ..evaluator.protocol.render_job import RenderStatus
+from .records import RenderState
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+NAME: Final = "render"
+MOST_WARNINGS: Final = 20
+
+
+class Render:
+    """One job: its child, and what that has said so far."""
+
+    def __init__(self, folder: Path, process: EvaluatorProcess) -> None:
+        self.folder = folder
+        self._process = process
+        self._begun, self._seconds = time.monotonic(), 0.0
+        self._state: Literal["running", "done", "failed", "cancelled"] = "running"
+        self._text, self._error = "finding Blender", ""
+        self._stage, self._before, self._done, self._total = "", 0, 0, 0
+        self._warnings: list[str] = []
+        self._result: dict[str, Any] = {}
+
+    def update(self) -> bool:
+        """Take in what the child has said; whether it still runs."""
+        if self._state != "running":
+            return False
+        for message in self._process.poll():
+            self._take(message)
+        self._seconds = time.monotonic() - self._begun
+        status = self._process.returncode
+        if status is not None:
+            self._end(status)
+        return status is None
+
+    def cancel(self) -> None:
+        """Ask the child to stop; `update` ends it where it does not within a few seconds."""
+        self._process.cancel()
+
+    def stop(self) -> None:
+        """End the child, and wait for it."""
+        self._process.stop()
+
+    @property
+    def progress(self) -> tuple[int, int, str]:
+        """Steps done and in all, which never go back, and a line that says so: `render: frame 3 of 24, 0:12 left`."""
+        return self._before + self._done, self._before + self._total, self._line()
+
+    def state(self, note: str = "") -> RenderState:
+        """What is known of it now; `note` is passed on."""
+        self.update()
+        status = self._status()
+        return RenderState(
+            note=note, job=str(self.folder), state=self._state, progress=self._line(),
+            done=status.done, total=status.total, seconds=round(self._seconds, 1),
+            seconds_left=status.seconds_left if self._state == "running" else None,
+            settings=_settings(status), video=self._result.get("video"), geometry=self._result.get("geometry"),
+            failed_frames=[int(entry["frame"]) for entry in status.failed], error=self._error,
+            warnings=self._warnings[:MOST_WARNINGS],
+        )  # fmt: skip
+
+    def _status(self) -> RenderStatus:
+        try:
+            return RenderStatus.read(self.folder)
+        except BadInputError:  # not begun yet, or being replaced at this instant (Windows)
+            return RenderStatus()
+
+    def _line(self) -> str:
+        if self._state != "running":
+            return self._state
+        stage = self._stage or "start"
+        count = f"frame {self._done} of {self._total}" if self._total and not self._text else self._text
+        return f"{stage}: {count}"
+
+    def _take(self, message: Message) -> None:
+        if message.type == "progress":
+            if message.stage != self._stage:
+                self._before += self._total
+                self._stage = message.stage
+            self._done, self._total, self._text = message.done, message.total, message.text
+        elif message.type == "status" and not self._stage:
+            self._text = message.text
+        elif message.type == "warning":
+            self._warnings.append(message.text)
+        elif message.type == "error":
+            self._error = message.text
+        elif message.type == "result":
+            self._result = message.data or {}
+
+    def _end(self, status: int) -> None:
+        if status == ExitStatus.DONE:
+            self._state, self._error = "done", ""
+        elif status == ExitStatus.CANCELLED or self._process.cancelling:
+            self._state, self._error = "cancelled", ""
+        else:
+            self._state = "failed"
+            last = (self._process.log_tail().splitlines() or ["it said nothing"])[-1]
+            self._error = self._error or f"the render ended with status {status}: {last[:300]}"
+
+
+class Renders:
+    """The jobs that this server has started; one runs at a time."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        """`folders` are those below which files may be named; the first is for what belongs to no file."""
+        self._folders = [folder.resolve() for folder in folders]
+        self._jobs: list[Render] = []
+
+    def running(self) -> Render | None:
+        """The job that runs, or None."""
+        return next((job for job in self._jobs if job.update()), None)
+
+    def check_idle(self) -> None:
+        """Raise OperationalError where a job runs: two would share the machine, and both take twice as long."""
+        job = self.running()
+        if job is not None:
+            raise OperationalError(
+                f"busy: {job.folder} is being rendered ({job.progress[2]}); call render_wait, or render_cancel"
+            )
+
+    def start(self, arguments: Sequence[str], folder: Path, blender: str = "") -> Render:
+        """Start `matchcut render ARGUMENTS --out FOLDER`.
+
+        `blender` is the program that is open; it renders unless `$BLENDER` names another, or it is not to be found from
+        here (it may be a sandbox).
+        """
+        command = [sys.executable, str(ROOT / "__main__.py"), "render", *arguments, "--out", str(folder)]
+        usable = bool(blender) and not os.environ.get("BLENDER") and Path(blender).is_file()
+        job = Render(folder, EvaluatorProcess(command, child_environment(blender if usable else "")))
+        self._jobs.append(job)
+        return job
+
+    def find(self, name: str) -> Render:
+        """The job whose folder this is; the last one where `name` is empty. Raises BadInputError for another."""
+        for job in reversed(self._jobs):
+            if not name or Path(name) == job.folder:
+                return job
+        known = ", ".join(str(job.folder) for job in self._jobs) or "none was started"
+        raise BadInputError(f"bad_params: {name or 'job'}: no render job of this server; there are: {known}")
+
+    def new_folder(self, beside: Path | None) -> Path:
+        """A folder for one job, that nobody else has: in `matchcut` beside a file, or in the first of the folders."""
+        if beside is None and not self._folders:
+            raise BadInputError(
+                "bad_params: the scene was never saved, so its renders have no place; save it first, or start this "
+                "server with --folder DIR"
+            )
+        return numbered_folder((beside.parent if beside is not None else self._folders[0]) / "matchcut", NAME)
+
+    def allowed(self, text: str, what: str, beside: Path | None = None) -> Path:
+        """The file that `text` names, absolute or from the first folder, in a folder that may be used.
+
+        The folder of the file `beside` may be used as well. Raises BadInputError where it lies elsewhere or is no file.
+        """
+        folders = [*self._folders, *([beside.parent.resolve()] if beside is not None else [])]
+        path = (folders[0] / text if folders else Path(text)).resolve()
+        if not any(path.is_relative_to(folder) for folder in folders):
+            listed = ", ".join(map(str, folders)) or "there is none"
+            raise BadInputError(
+                f"bad_params: {path}: the {what} is not in a folder that this server may use ({listed}); move it "
+                "there, or start the server with --folder DIR"
+            )
+        if not path.is_file():
+            raise BadInputError(f"bad_params: {path}: there is no such file; name the {what}")
+        return path
+
+    def close(self) -> None:
+        """End what runs."""
+        for job in self._jobs:
+            if job.update():
+                job.stop()
+
+
+def _settings(status: RenderStatus) -> str:
+    if not status.engine:
+        return ""
+    parts = [f"{status.engine} on {status.device}"]
+    parts += [f"{status.samples} samples"] if status.samples else []
+    return ", ".join([*parts, status.denoiser or "not denoised", status.view_transform])
