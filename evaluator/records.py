@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, WithJsonSchema
 
@@ -26,24 +27,44 @@ def _read_timeline(value: Any) -> Timeline:
     return value if isinstance(value, Timeline) else Timeline.from_json(value)
 
 
-TimelineField = Annotated[
-    Timeline,
-    BeforeValidator(_read_timeline),
-    PlainSerializer(Timeline.to_json, return_type=dict[str, Any]),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "properties": {
-                "width": {"type": "integer", "minimum": 1},
-                "height": {"type": "integer", "minimum": 1},
-                "rate": {"type": "string"},
-                "frames": {"type": "integer", "minimum": 1},
-            },
-            "required": ["width", "height", "rate", "frames"],
-        }
-    ),
-]
+_TIMELINE_SCHEMA = WithJsonSchema(
+    {
+        "type": "object",
+        "properties": {
+            "width": {"type": "integer", "minimum": 1},
+            "height": {"type": "integer", "minimum": 1},
+            "rate": {"type": "string", "pattern": "^[1-9][0-9]*/[1-9][0-9]*$"},
+            "frames": {"type": "integer", "minimum": 1},
+        },
+        "required": ["width", "height", "rate", "frames"],
+        "additionalProperties": False,
+    }
+)
+_TIMELINE_JSON = PlainSerializer(Timeline.to_json, return_type=dict[str, Any])
+
+TimelineField = Annotated[Timeline, BeforeValidator(_read_timeline), _TIMELINE_JSON, _TIMELINE_SCHEMA]
 """A Timeline as a field of a record."""
+
+_RATE: Final = re.compile(r"[1-9][0-9]{0,9}/[1-9][0-9]{0,9}")
+_LARGEST: Final = 10_000_000
+
+
+def _shown_timeline(value: Any) -> Timeline:
+    """A stranger's number may be one that takes a computer's whole memory to write out."""
+    if isinstance(value, Timeline):
+        return value
+    if not isinstance(value, dict) or set(value) != {"width", "height", "rate", "frames"}:
+        raise ValueError("a timeline has width, height, rate and frames")
+    counts = [value["width"], value["height"], value["frames"]]
+    if not all(type(count) is int and 0 < count <= _LARGEST for count in counts):
+        raise ValueError(f"width, height and frames are whole numbers from 1 to {_LARGEST}")
+    if not isinstance(value["rate"], str) or _RATE.fullmatch(value["rate"]) is None:
+        raise ValueError("a rate is written as 24000/1001")
+    return Timeline.from_json(value)
+
+
+ShownTimeline = Annotated[Timeline, BeforeValidator(_shown_timeline), _TIMELINE_JSON, _TIMELINE_SCHEMA]
+"""A Timeline as a field of a file that a stranger may have written."""
 
 
 class Record(BaseModel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
 from ..records import Record
 
@@ -31,7 +31,17 @@ FRAME_CATEGORIES: frozenset[Category] = frozenset(
 """Checked at single frames (start = end); the others are checked over intervals."""
 
 Identifier = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+_IDENTIFIER = TypeAdapter(Identifier)
 FrameIndex = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
+def is_identifier(name: str) -> bool:
+    """Whether `name` can name a clip, a video, a configuration or a rater."""
+    try:
+        _IDENTIFIER.validate_python(name)
+    except ValidationError:
+        return False
+    return True
 
 
 class Entity(Record):

@@ -3,24 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
 from ..protocol.errors import BadInputError
 from ..protocol.files import read_json
 from ..protocol.timeline import Timeline, format_rate
+from ..records import Record
 from .records import CLIP_FORMAT, FRAME_CATEGORIES, Check, Clip
 
 MAX_FILE_BYTES: Final = 16 * 2**20
 """A clip's file is some tens of kilobytes; what is above this is no clip and is not read."""
 MAX_CLIP_SECONDS: Final = 2
+CUT_TOLERANCE: Final = 1
+"""Frames by which a clip's cut may lie beside the one that is found in the video."""
 
 # a rule's own finding: JSON path inside the file, and the reason
 Finding = tuple[str, str]
+RecordT = TypeVar("RecordT", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -60,26 +64,30 @@ def clip_files(path: Path) -> list[Path]:
     return files
 
 
-def validate(path: Path, reference: Timeline | None = None) -> Validation:
+def validate(path: Path, reference: Timeline | None = None, cuts: Sequence[int] | None = None) -> Validation:
     """Read every clip file under `path` and list all faults; a file's own rules are looked at once its schema is right.
 
-    With `reference`, the clips' length in seconds and their place in the video are checked too. All files have to be
-    of one video, since one reference is judged by them. Raises BadInputError only where there is no file to look at.
+    With `reference`, the clips' length in seconds and their place in the video are checked too; with `cuts`, the first
+    frames of the video's shots but the first, their lists of cuts. All files have to be of one video, since one
+    reference is judged by them; an entity keeps its name in all of them. Raises BadInputError only where there is no
+    file to look at.
     """
     files = clip_files(path)
     clips: list[Clip] = []
     faults: list[Fault] = []
     first_of: dict[str, Path] = {}
+    names: dict[str, tuple[str, str]] = {}
     for file in files:
-        clip, found = _read_clip(file)
+        clip, found = read_record(file, Clip, CLIP_FORMAT)
         if clip is not None:
-            findings = list(clip_findings(clip, reference))
+            findings = list(clip_findings(clip, reference, cuts))
             if clip.id in first_of:
                 findings.append(("id", f"{clip.id!r} is the id of {first_of[clip.id].name} too"))
             if clips and clip.video != clips[0].video:
                 findings.append(
                     ("video", f"{clip.video!r} is not the video of the clip {clips[0].id!r}: {clips[0].video!r}")
                 )
+            findings += _renamed(clip, file, names)
             first_of.setdefault(clip.id, file)
             clips.append(clip)
             found = [Fault(str(file), place, reason) for place, reason in findings]
@@ -87,15 +95,15 @@ def validate(path: Path, reference: Timeline | None = None) -> Validation:
     return Validation(files, clips, faults)
 
 
-def _read_clip(file: Path) -> tuple[Clip | None, list[Fault]]:
-    """One file's clip where its schema is right, else its faults."""
+def read_record(file: Path, record: type[RecordT], form: str) -> tuple[RecordT | None, list[Fault]]:
+    """One file's record where its schema is right, else its faults."""
     try:
         size = file.stat().st_size
         if size > MAX_FILE_BYTES:
             reason = f"the file is too large for a clip ({size:,} bytes; at most {MAX_FILE_BYTES:,})"
             return None, [Fault(str(file), "(top)", reason)]
-        data = read_json(file, CLIP_FORMAT)
-        return Clip.model_validate(data, strict=True), []
+        data = read_json(file, form)
+        return record.model_validate(data, strict=True), []
     except ValidationError as error:
         return None, [
             Fault(str(file), "/".join(str(part) for part in fault["loc"]) or "(top)", fault["msg"])
@@ -107,11 +115,23 @@ def _read_clip(file: Path) -> tuple[Clip | None, list[Fault]]:
         return None, [Fault(str(file), "(top)", f"cannot be read ({error.strerror})")]
 
 
-def clip_findings(clip: Clip, reference: Timeline | None = None) -> Iterator[Finding]:
+def _renamed(clip: Clip, file: Path, names: dict[str, tuple[str, str]]) -> Iterator[Finding]:
+    """Entities that another clip of the video calls otherwise; `names` (id → name, file) takes those of this clip."""
+    for index, entity in enumerate(clip.entities):
+        name, where = names.setdefault(entity.id, (entity.name, file.name))
+        if entity.name != name and where != file.name:
+            yield f"entities/{index}/name", f"{entity.id!r} is called {name!r} in {where}, and {entity.name!r} here"
+
+
+def clip_findings(
+    clip: Clip, reference: Timeline | None = None, cuts: Sequence[int] | None = None
+) -> Iterator[Finding]:
     """The rules that a clip of the right schema can still break, each as (JSON path, reason)."""
     if reference is not None:
         yield from _place_in_video(clip, reference)
     yield from _shot_transitions(clip)
+    if cuts is not None:
+        yield from _cuts_of_the_video(clip, cuts)
     yield from _repeated("entities", (entity.id for entity in clip.entities))
     yield from _repeated("checks", (check.id for check in clip.checks))
     known = {entity.id for entity in clip.entities}
@@ -149,6 +169,18 @@ def _shot_transitions(clip: Clip) -> Iterator[Finding]:
         if frame <= previous:
             yield f"shot_transitions/{index}", f"{frame} does not come after {previous}"
         previous = frame
+
+
+def _cuts_of_the_video(clip: Clip, cuts: Sequence[int]) -> Iterator[Finding]:
+    """Cuts that only the clip or only the video has; at the clip's own first and last frame either may be right."""
+    found = [cut - clip.frame_offset for cut in cuts if 0 <= cut - clip.frame_offset < clip.frame_count]
+    for index, frame in enumerate(clip.shot_transitions):
+        if not any(abs(frame - other) <= CUT_TOLERANCE for other in found):
+            where = f"those of the clip are {', '.join(map(str, found))}" if found else "there is none in the clip"
+            yield f"shot_transitions/{index}", f"no cut was found in the video at frame {frame}; {where}"
+    for frame in found:
+        if frame > CUT_TOLERANCE and not any(abs(frame - other) <= CUT_TOLERANCE for other in clip.shot_transitions):
+            yield "shot_transitions", f"the cut that was found in the video at frame {frame} is missing"
 
 
 def _repeated(place: str, ids: Iterable[str]) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from typing import Any
 from ...assets_ui.samples import VARIANTS, Sample, find_sample
 from ..checklist.records import SETTINGS
 from ..environment.blender import Blender, find_blender, run_headless
-from ..judge.providers import open_provider
+from ..judge.providers import open_provider, require_ready
 from ..pipeline.score import ScoreRequest, score
 from ..protocol.errors import ExitStatus, OperationalError
 from ..protocol.files import atomic_path, content_key, sha256_of, write_text
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("--out", type=Path, default=Path("demo"), metavar="DIR", help="where to (default: demo)")
     parser.add_argument("--setting", choices=SETTINGS, default="proxy", help="how true it has to be (default: proxy)")
-    parser.add_argument("--judge", metavar="SPEC", help="who judges: local:http://127.0.0.1:8000/v1#MODEL")
+    parser.add_argument("--judge", metavar="SPEC", help="openai:MODEL, anthropic:MODEL, gemini:MODEL, local:URL#MODEL or human")
     parser.add_argument("--samples", type=int, metavar="N", help="render samples (default: as the scene says)")
     parser.add_argument("--json", action="store_true", help="print results.json instead of the summary")
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     """Build, render, and score the sample; print the summary and the report's path."""
     sample, out = find_sample(SAMPLE), args.out
     if args.judge is not None:
-        open_provider(args.judge)  # a judge that cannot be asked is told before the minutes of rendering
+        require_ready(open_provider(args.judge), args.judge)  # a judge that cannot be asked is told before the minutes of rendering
     blender = find_blender(reporter.status)
     with sole_user(out / "scenes"):
         reference, reconstruction = (_render(sample, variant, args, blender, reporter) for variant in VARIANTS)

@@ -10,11 +10,13 @@ import importlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from io import TextIOWrapper
 from types import FrameType
 from typing import NoReturn, Protocol, cast
 
+from ..protocol.children import follow_parent
 from ..protocol.errors import CancelledByUserError, ExitStatus, MatchcutError
 from ..protocol.messages import Reporter
 from ..protocol.version import VERSION
@@ -33,8 +35,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("audit", "look through a scene for what a reconstruction may not contain"),
     "package": ("package", "make the folder of deliverables from a finished render"),
     "validate": ("validate", "check a folder of deliverables as a stranger would"),
-    "sgc": ("sgc", "measure the 3D geometric consistency of a rendered scene"),
-    "checklist": ("checklist", "check the files of a checklist"),
+    "sgc": ("sgc", "measure the 3D geometric consistency (SGC) of videos or rendered scenes"),
+    "camera": ("camera", "fit a camera to lines or points of a picture, or take on a measured motion"),
+    "checklist": ("checklist", "check the files of a checklist or a benchmark, and count what they ask"),
+    "judge": ("judge", "have a judge rate the submissions of a benchmark, and see how far to trust it"),
+    "table": ("table", "print the scores of a judged benchmark"),
+    "agreement": ("agreement", "ask people to compare reconstructions, and whether they agree with the judge"),
+    "schemas": ("schemas", "write the JSON Schemas of all files"),
     "mcp": ("mcp", "serve a Blender scene to an agent over MCP (stdio)"),
     "extension": ("extension", "build the Blender extension's zip"),
     "doctor": ("doctor", "show what was found, what is missing, and what mends it"),
@@ -50,6 +57,9 @@ UNUSABLE_PATH = frozenset(
     }
 )  # fmt: skip
 """Errors of the system that say that a given path is the fault; with any other one a second try may work."""
+
+ORPHAN_SECONDS = 10.0
+"""That a command takes to stop once its parent is gone, before it is ended by force."""
 
 EXAMPLES = r"""examples:
   matchcut demo
@@ -91,6 +101,16 @@ class _Parser(argparse.ArgumentParser):
 def _on_terminate(signum: int, frame: FrameType | None) -> None:
     # a parent's polite request to stop ends the command the way Ctrl-C does: children are ended, partial files removed
     raise KeyboardInterrupt
+
+
+def _end_with_parent() -> None:
+    """Stop the way Ctrl-C does; what does not within a while is ended, and its children by the end of their input."""
+    if os.name == "posix":
+        os.kill(os.getpid(), signal.SIGINT)  # wakes the main thread from what it waits for
+    else:
+        signal.raise_signal(signal.SIGINT)
+    time.sleep(ORPHAN_SECONDS)
+    os._exit(ExitStatus.CANCELLED)
 
 
 def main(arguments: list[str]) -> int:
@@ -165,6 +185,10 @@ def _run(arguments: list[str]) -> int:
         sys.stderr.write(f"matchcut: {name!r} is no command; see matchcut --help\n")
         return ExitStatus.BAD_INPUT
     module = cast("CommandModule", importlib.import_module(f".{COMMANDS[name][0]}", __package__))
+    inner: dict[str, str] = getattr(module, "SUBCOMMANDS", {})  # name → module beside this one
+    if rest and rest[0] in inner:
+        module = cast("CommandModule", importlib.import_module(f".{inner[rest[0]]}", __package__))
+        name, rest = f"{name} {rest[0]}", rest[1:]
     parser = _Parser(
         prog=f"matchcut {name}", description=module.DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -172,7 +196,13 @@ def _run(arguments: list[str]) -> int:
     parser.add_argument(
         "--messages", action="store_true", help="write progress as one JSON message a line (for programs)"
     )
-    return run_command(module, parser.parse_args(rest))
+    parser.add_argument(
+        "--follow-parent", action="store_true", help="stop, as if cancelled, when standard input ends (for programs)"
+    )
+    parsed = parser.parse_args(rest)
+    if parsed.follow_parent:
+        follow_parent(_end_with_parent)
+    return run_command(module, parsed)
 
 
 def run_command(module: CommandModule, parsed: argparse.Namespace) -> int:

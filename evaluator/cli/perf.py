@@ -19,6 +19,9 @@ the same run, and say whether the bounds of docs/performance.md are kept.
 suites:
   media     streaming, check and pair images over bare PyAV loops; peak memory on a 4K clip
   render    a render job over a bare blender -b -a; with passes; two workers over one
+  judge     requests to a judge over the ideal; images of a clip; memory over many requests
+  sgc       the metric alone over the authors' formulas written plainly (needs scikit-learn); the classical
+            estimator: accuracy against exact passes of scenes that it renders, time and memory
 
 What follows the suite's name goes to the suite:
   matchcut perf media --help
@@ -30,7 +33,7 @@ The exit status is 0 where every bound is kept, 1 where one is missed. It works 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("suite", metavar="SUITE", help="what is measured: media or render")
+    parser.add_argument("suite", metavar="SUITE", help="what is measured: media, render, judge or sgc")
     parser.add_argument("options", nargs=argparse.REMAINDER, metavar="…", help="options of the suite, such as --json")
 
 
@@ -39,7 +42,7 @@ def run(arguments: argparse.Namespace, reporter: Reporter) -> int:
     folder = PACKAGE_ROOT / "tests" / "perf"
     if not folder.is_dir():
         raise BadInputError(f"{PACKAGE_ROOT}: this installation has no benchmarks; run ./run perf from a checkout")
-    suites = ("media", "render")
+    suites = ("media", "render", "judge", "sgc")
     if arguments.suite not in suites:
         raise BadInputError(f"{arguments.suite!r} is no suite of benchmarks; they are: {', '.join(suites)}")
     reporter.status(f"measuring {arguments.suite}; nothing else should run on this machine meanwhile")

@@ -9,6 +9,7 @@ from ..checklist.records import Category, Setting
 from ..records import Record
 
 JUDGMENT_FORMAT: Final = "matchcut-judgment/1"
+EVIDENCE_FORMAT: Final = "matchcut-evidence/1"
 OPERATIONAL_FAILURE_FORMAT: Final = "matchcut-operational-failure/1"
 
 Rating = Literal["unsatisfied", "partially_satisfied", "fully_satisfied"]
@@ -23,6 +24,10 @@ class EvidenceFrame(Record):
     reconstruction_frame: int
     sha256: str
     """Of the image's bytes as sent."""
+    seconds: float | None = None
+    """Local time that the image names; None in files of versions that did not record it."""
+    png_sha256: str | None = None
+    """Of the same image without loss, where that is kept."""
 
 
 class ImageSettings(Record):
@@ -43,8 +48,11 @@ class Attempt(Record):
 
     outcome: str
     detail: str = ""
-    seconds: float
+    seconds: float | None
+    """From sending to the last byte; None for a request of a batch."""
     request_id: str | None = None
+    usage: dict[str, int] = {}
+    """What this reply used up, also where it could not be used."""
 
 
 class ItemRating(Record):
@@ -74,8 +82,18 @@ class Judgment(Record):
     replied_model: str | None
     request_id: str | None
     prompt_sha256: str
+    """Of the instruction and the reply's schema together."""
     usage: dict[str, int]
     attempts: list[Attempt]
+    configuration: dict[str, str | int] = {}
+    """Settings that change answers, such as the effort."""
+    repeat: int = 0
+    """0 for the first time that this was asked."""
+    schema_sha256: str | None = None
+    judged_at: str | None = None
+    """When the reply was read: ISO 8601, UTC."""
+    batch: str | None = None
+    """The batch that it came in; None where it was asked for by itself."""
 
 
 class OperationalFailure(Record):
@@ -89,3 +107,18 @@ class OperationalFailure(Record):
     reason: str
     detail: str
     attempts: list[Attempt]
+    provider: str | None = None
+    requested_model: str | None = None
+    repeat: int = 0
+    failed_at: str | None = None
+    """ISO 8601, UTC."""
+
+
+class EvidenceManifest(Record):
+    """The pair images of one clip of one submission; they lie beside it under their hashes."""
+
+    format: Literal["matchcut-evidence/1"] = EVIDENCE_FORMAT
+    reference_sha256: str
+    reconstruction_sha256: str
+    frames: list[EvidenceFrame]
+    images: ImageSettings

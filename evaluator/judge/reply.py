@@ -8,13 +8,25 @@ word found in the text, never a default.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
 from .prompt import RATINGS
 from .providers.base import Reply
 from .records import Rating
 
+REASONS: Final = (
+    "refused", "content_filter", "truncated", "unfinished", "empty", "html", "thoughts_before", "fenced", "text_before",
+    "text_after", "not_json", "duplicate_keys", "wrong_type", "wrong_fields", "invalid_label", "missing_ratings",
+    "extra_ratings",
+)  # fmt: skip
+"""Why a reply cannot be used; docs/judge.md says what each means."""
+
 _LABELS: Final[dict[str, Rating]] = {label: label for label in RATINGS}
+_THOUGHTS: Final = re.compile(
+    r"\s*(<\|?(think|thinking|thought|thoughts|reasoning|analysis|channel|scratchpad)\b|◁think▷|\[think\])",
+    re.IGNORECASE,
+)
 
 
 class ReplyError(Exception):
@@ -28,8 +40,7 @@ class ReplyError(Exception):
 def read_reply(reply: Reply, count: int) -> list[Rating]:
     """The `count` labels of a reply, in the order of the checks.
 
-    Raises ReplyError with one of the reasons refused, content_filter, truncated, unfinished, empty, html, not_json,
-    duplicate_keys, wrong_type, wrong_fields, invalid_label, wrong_count.
+    Raises ReplyError with one of REASONS.
     """
     if reply.refusal:
         raise ReplyError("refused", _short(reply.refusal))
@@ -48,14 +59,27 @@ def _parse(text: str | None) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        start = text.lstrip().lower()
-        if start.startswith(("<!doctype", "<html")):
-            raise ReplyError("html", f"the answer is a web page: {_short(text)}") from None
-        if start.startswith("```"):
-            raise ReplyError("not_json", f"the JSON is fenced: {_short(text)}") from None
-        if start.startswith("{"):
-            raise ReplyError("not_json", f"broken JSON, or text after it: {_short(text)}") from None
-        raise ReplyError("not_json", f"no JSON, or text before it: {_short(text)}") from None
+        raise _no_json(text) from None
+
+
+def _no_json(text: str) -> ReplyError:
+    """Why a text is no JSON, told by its beginning and end alone: nothing in it is ever looked for."""
+    start = text.lstrip().lower()
+    if start.startswith(("<!doctype", "<html")):
+        return ReplyError("html", f"the answer is a web page: {_short(text)}")
+    if _THOUGHTS.match(text):
+        return ReplyError("thoughts_before", f"thoughts stand before the JSON: {_short(text)}")
+    if start.startswith("```"):
+        return ReplyError("fenced", f"the JSON is fenced: {_short(text)}")
+    if start.startswith("{"):
+        try:
+            _, end = json.JSONDecoder(parse_constant=_no_constant).raw_decode(text.lstrip())
+        except (ValueError, RecursionError):
+            return ReplyError("not_json", f"broken JSON: {_short(text)}")
+        return ReplyError("text_after", f"something follows the JSON: {_short(text.lstrip()[end:])}")
+    if start.rstrip("`\n ").endswith("}"):
+        return ReplyError("text_before", f"text stands before the JSON: {_short(text)}")
+    return ReplyError("not_json", f"no JSON: {_short(text)}")
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -83,7 +107,8 @@ def _labels(data: Any, count: int) -> list[Rating]:
         if item not in _LABELS:
             raise ReplyError("invalid_label", f"results/{index} is {_short(repr(item))}")
     if len(results) != count:
-        raise ReplyError("wrong_count", f"{len(results)} ratings for {count} checks")
+        reason = "missing_ratings" if len(results) < count else "extra_ratings"
+        raise ReplyError(reason, f"{len(results)} ratings for {count} checks")
     return [_LABELS[item] for item in results]
 
 

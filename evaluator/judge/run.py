@@ -1,41 +1,35 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judging clips: one request per clip and setting, each answered once and kept under its content key."""
+"""Judging the clips of one submission: one request per clip, each answered once and kept under its content key."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from ..checklist.records import Check, Clip, Setting
+from ..checklist.records import Clip, Setting
 from ..media.records import VideoInfo
-from ..protocol.files import content_key
 from ..protocol.messages import Reporter
-from .attempts import Outcome, RetryPolicy, ask_until_usable
-from .evidence import Evidence, EvidenceError, make_evidence
-from .prompt import instruction, prompt_sha256, reply_schema, request_text
-from .providers.base import JudgeRequest, Provider, Reply
-from .records import RATING_VALUES, ItemRating, Judgment, OperationalFailure, Rating
+from .attempts import Outcome, RetryPolicy
+from .evidence import EvidenceStore
+from .gate import Gate
+from .pool import Stop, work_through
+from .prices import Budget
+from .providers.base import Provider, RemoteProvider
+from .records import Judgment, OperationalFailure
 from .store import JudgmentStore
+from .work import Desk, Result, Task, close
 
 STAGE: Final = "judge"
-KEY_FORMAT: Final = "matchcut-judge-key/1"
+SERVICE_CONCURRENCY: Final = 8
+"""Requests at once to a service; a server of one's own, and a person, get one after the other."""
 
 
-@dataclass(frozen=True)
-class _Run:
-    """What stays the same over the clips of one call; a clip needs nothing else, so they can be judged in any order."""
-
-    setting: Setting
-    reference: VideoInfo
-    reconstruction: VideoInfo
-    provider: Provider
-    store: JudgmentStore
-    reporter: Reporter
-    policy: RetryPolicy
-    sleep: Callable[[float], None]
+def default_concurrency(provider: Provider) -> int:
+    """How many requests are on their way at once where nothing else is asked for."""
+    own = provider.name.startswith("local:") or not isinstance(provider, RemoteProvider)
+    return 1 if own else SERVICE_CONCURRENCY
 
 
 def judge_clips(
@@ -48,121 +42,66 @@ def judge_clips(
     store: Path,
     reporter: Reporter,
     policy: RetryPolicy | None = None,
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], None] | None = None,
+    concurrency: int | None = None,
+    budget: Budget | None = None,
+    lossless: bool = False,
 ) -> tuple[list[Judgment], list[OperationalFailure]]:
     """Judge every clip that has a check under `setting`; judgments and failures come in the clips' order.
 
-    What `store` already holds under the same evidence, checks, prompt, provider and model is not asked again. A
-    failure of one clip leaves the others alone; once it is clear that no request will be answered (a wrong key, no
-    server), the remaining clips are recorded as failures without being sent.
+    What `store` already holds under the same evidence, checks, prompt, provider, model and settings is not asked again.
+    A failure of one clip leaves the others alone; once it is clear that no request will be answered (a wrong key, no
+    server, a budget that is used up), the remaining clips are failures without being sent. `concurrency` requests are
+    on their way at once at most; `lossless` keeps the images as PNG beside the JPEGs.
     """
-    run = _Run(
-        setting, reference, reconstruction, provider, JudgmentStore(store), reporter, policy or RetryPolicy(), sleep
+    stop = Stop()
+    most = concurrency or default_concurrency(provider)
+    desk = Desk(
+        provider=provider,
+        store=JudgmentStore(store),
+        evidence=EvidenceStore(store, lossless=lossless),
+        policy=policy or RetryPolicy(),
+        gate=Gate(most),
+        sleep=sleep or stop.sleep,
+        budget=budget,
     )
     applicable = [clip for clip in clips if clip.applicable(setting)]
-    judgments: list[Judgment] = []
-    failures: list[OperationalFailure] = []
-    ended: OperationalFailure | None = None
-    reporter.progress(STAGE, 0, len(applicable))
-    for number, clip in enumerate(applicable, start=1):
-        result, ends_run = _judge(clip, run, ended)
-        if isinstance(result, Judgment):
-            judgments.append(result)
-        else:
-            failures.append(result)
-            if ends_run:
-                ended = result
-                reporter.warning(f"judge: no further clip is sent, since {result.clip} failed: {result.detail}")
-        reporter.progress(STAGE, number, len(applicable), clip.id)
-    return judgments, failures
+    tasks = [Task(clip, setting, lambda: (reference, reconstruction)) for clip in applicable]
+    found: dict[str, Judgment | OperationalFailure] = {}
+    told = False
+    reporter.progress(STAGE, 0, len(tasks))
+
+    def take(task: Task, result: Result) -> None:
+        nonlocal told
+        for text in result.warnings:
+            reporter.warning(text)
+        record = result.record
+        if record is None:
+            outcome = Outcome([], reason=result.reason, detail=result.detail)
+            record = desk.fail(task, desk.bare_key(task), outcome).record
+            assert record is not None
+        found[task.clip.id] = record
+        if desk.ended is not None and not told:
+            told = True
+            assert desk.ended.record is not None
+            reporter.warning(
+                f"judge: no further clip is sent, since {desk.ended.record.clip} failed: {desk.ended.detail}"
+            )
+        reporter.progress(STAGE, len(found), len(tasks), task.clip.id)
+
+    def leave() -> None:
+        close(provider)
+        desk.gate.close()
+
+    done = work_through(tasks, desk.judge, threads=threads_for(most), stop=stop, leave=leave)
+    with closing(done):
+        for task, result in done:
+            take(task, result)
+    records = [found[clip.id] for clip in applicable]
+    judgments = [record for record in records if isinstance(record, Judgment)]
+    return judgments, [record for record in records if isinstance(record, OperationalFailure)]
 
 
-def _judge(clip: Clip, run: _Run, ended: OperationalFailure | None) -> tuple[Judgment | OperationalFailure, bool]:
-    """One clip's judgment or failure, and whether the failure ends the run; with `ended`, nothing is sent."""
-    checks = clip.applicable(run.setting)
-    try:
-        evidence = make_evidence(clip, run.setting, run.reference, run.reconstruction)
-    except EvidenceError as error:
-        key = _key(clip, checks, run, {"reference": run.reference.sha256, "reconstruction": run.reconstruction.sha256})
-        return _fail(clip, run, key, Outcome([], reason=error.reason, detail=str(error))), False
-    key = _key(clip, checks, run, [frame.model_dump(mode="json") for frame in evidence.frames])
-    known = run.store.find(key, checks, run.reporter)
-    if known is not None:
-        return known, False
-    if ended is not None:
-        outcome = Outcome([], reason=ended.reason, detail=f"not sent, since the clip {ended.clip} failed")
-        return _fail(clip, run, key, outcome), False
-    request = JudgeRequest(instruction(run.setting), evidence.images, request_text(clip, run.setting), reply_schema())
-    outcome = ask_until_usable(run.provider, request, len(checks), policy=run.policy, seed=key, sleep=run.sleep)
-    if outcome.ratings is None or outcome.reply is None:
-        return _fail(clip, run, key, outcome), outcome.ends_run
-    judgment = _judgment(clip, checks, run, key, evidence, outcome, outcome.ratings, outcome.reply)
-    run.store.keep(judgment)
-    return judgment, False
-
-
-def _key(clip: Clip, checks: Sequence[Check], run: _Run, evidence: Any) -> str:
-    """Content key of everything that decides an answer.
-
-    The evidence's hashes are of the images as sent, so they hold the encoder and its settings.
-    """
-    return content_key(
-        {
-            "format": KEY_FORMAT,
-            "clip": clip.id,
-            "video": clip.video,
-            "setting": run.setting,
-            "checks": [check.id for check in checks],
-            "request": request_text(clip, run.setting),
-            "evidence": evidence,
-            "prompt": prompt_sha256(run.setting),
-            "provider": run.provider.name,
-            "model": run.provider.model,
-        }
-    )
-
-
-def _judgment(
-    clip: Clip,
-    checks: Sequence[Check],
-    run: _Run,
-    key: str,
-    evidence: Evidence,
-    outcome: Outcome,
-    ratings: Sequence[Rating],
-    reply: Reply,
-) -> Judgment:
-    items = [
-        ItemRating(check=check.id, category=check.category, rating=rating, value=RATING_VALUES[rating])
-        for check, rating in zip(checks, ratings, strict=True)
-    ]
-    return Judgment(
-        key=key,
-        clip=clip.id,
-        video=clip.video,
-        setting=run.setting,
-        ratings=items,
-        evidence=list(evidence.frames),
-        images=evidence.settings,
-        provider=run.provider.name,
-        requested_model=run.provider.model,
-        replied_model=reply.model,
-        request_id=reply.request_id,
-        prompt_sha256=prompt_sha256(run.setting),
-        usage=reply.usage,
-        attempts=outcome.attempts,
-    )
-
-
-def _fail(clip: Clip, run: _Run, key: str, outcome: Outcome) -> OperationalFailure:
-    failure = OperationalFailure(
-        key=key,
-        clip=clip.id,
-        video=clip.video,
-        setting=run.setting,
-        reason=outcome.reason,
-        detail=outcome.detail,
-        attempts=outcome.attempts,
-    )
-    run.store.keep_failure(failure)
-    return failure
+def threads_for(concurrency: int) -> int:
+    """One more than requests at once, so that the next clip's images are made meanwhile."""
+    return concurrency + 1 if concurrency > 1 else 1

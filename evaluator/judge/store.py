@@ -45,6 +45,13 @@ class JudgmentStore:
         judgment.write(self._judgment_path(judgment.key))
         self._failure_path(judgment.key).unlink(missing_ok=True)
 
+    def find_failure(self, key: str) -> OperationalFailure | None:
+        """The failure that was last recorded under `key`; None where there is none, or a damaged one."""
+        try:
+            return OperationalFailure.read(self._failure_path(key))
+        except BadInputError:
+            return None
+
     def keep_failure(self, failure: OperationalFailure) -> None:
         """Write a failure, in place of an earlier one of the same request."""
         failure.write(self._failure_path(failure.key))

@@ -8,18 +8,18 @@ same; the overall score is the mean of the three dimensions. Categories follow t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Final, Literal
 
-from ..checklist.records import DIMENSIONS, Category, Clip, Setting
+import numpy as np
+
+from ..checklist.records import DIMENSIONS, Clip, Setting
 from ..judge.records import Judgment, OperationalFailure
+from .items import ANY, CATEGORIES, MEASURES, ClipKey, Tally, items_of
 from .records import ChecklistScore, Score
 
 SCALE: Final = 100.0
-
-ClipKey = tuple[str, str]  # video, clip
-Values = Mapping[ClipKey, Mapping[str, float]]  # the value of every rated check of every judged clip
 
 
 def score_checklist(
@@ -36,85 +36,73 @@ def score_checklist(
     `not_judged_reason` everything is unscored for that reason. Raises ValueError where a judgment is of another
     setting, of a clip that is not among `clips`, or one of two for the same clip.
     """
-    applicable = {(clip.video, clip.id): clip for clip in clips if clip.applicable(setting)}
-    values: dict[ClipKey, dict[str, float]] = {}
+    items = items_of(clips, setting)
+    rated: dict[ClipKey, Mapping[str, float]] = {}
     for judgment in judgments if not_judged_reason is None else ():
         key = (judgment.video, judgment.clip)
-        if judgment.setting != setting or key not in applicable or key in values:
+        if judgment.setting != setting or key not in items.numbers or key in rated:
             raise ValueError(f"the judgment of {key} under {judgment.setting} has no place in a score under {setting}")
-        asked = {check.id for check in applicable[key].applicable(setting)}
-        values[key] = {rating.check: rating.value for rating in judgment.ratings if rating.check in asked}
+        rated[key] = {rating.check: rating.value for rating in judgment.ratings}
+    reasons = Counter(failure.reason for failure in failures if failure.setting == setting)
+    tally = items.tally(items.values(rated.items()))
+    return score_tally(tally, setting, len(rated), reasons, not_judged_reason=not_judged_reason)
 
-    state, reason = _state(len(values), len(applicable), setting, failures)
+
+def score_tally(
+    tally: Tally, setting: Setting, judged: int, reasons: Mapping[str, int], *, not_judged_reason: str | None = None
+) -> ChecklistScore:
+    """Scores out of the means within clips; `judged` clips have ratings, `reasons` count why others have none."""
+    state, reason = _state(judged, len(tally.means), setting, reasons)
     if not_judged_reason is not None:
         reason = not_judged_reason
-    dimensions = {
-        dimension: _score(applicable, values, categories, setting, dimension, reason)
-        for dimension, categories in DIMENSIONS.items()
-    }
-    categories: dict[Category, Score] = {
-        category: _score(applicable, values, (category,), setting, category, reason)
-        for names in DIMENSIONS.values()
-        for category in names
-    }
-    everything = _score(applicable, values, tuple(categories), setting, "any dimension", reason)
+    scores = {name: _score(tally, column, name, setting, reason) for column, name in enumerate(MEASURES)}
+    dimensions = {dimension: scores[dimension] for dimension in DIMENSIONS}
+    everything = _score(tally, ANY, "any dimension", setting, reason)
     found = [score.value for score in dimensions.values() if score.value is not None]
     if len(found) == len(dimensions):
         overall = everything.model_copy(update={"value": fsum(found) / len(found)})
     else:
         missing = "; ".join(f"{name}: {score.reason}" for name, score in dimensions.items() if score.value is None)
-        why = reason if not values else f"a dimension has no score ({missing})"
+        why = reason if not judged else f"a dimension has no score ({missing})"
         overall = everything.model_copy(update={"value": None, "reason": why})
     return ChecklistScore(
-        setting=setting, state=state, reason=reason, overall=overall, dimensions=dimensions, categories=categories
+        setting=setting,
+        state=state,
+        reason=reason,
+        overall=overall,
+        dimensions=dimensions,
+        categories={category: scores[category] for category in CATEGORIES},
     )
 
 
 def _state(
-    judged: int, expected: int, setting: Setting, failures: Sequence[OperationalFailure]
+    judged: int, expected: int, setting: Setting, reasons: Mapping[str, int]
 ) -> tuple[Literal["judged", "partly_judged", "not_judged"], str]:
     if expected == 0:
         return "not_judged", f"no check applies under {setting}"
     if judged == expected:
         return "judged", ""
-    counts = Counter(failure.reason for failure in failures if failure.setting == setting)
-    reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(counts.items()))
-    why = f"{judged} of {expected} clips judged" + (f"; failed: {reasons}" if reasons else "")
+    failed = ", ".join(f"{reason} ({count})" for reason, count in sorted(reasons.items()))
+    why = f"{judged} of {expected} clips judged" + (f"; failed: {failed}" if failed else "")
     return ("partly_judged" if judged else "not_judged"), why
 
 
-def _score(
-    applicable: Mapping[ClipKey, Clip],
-    values: Values,
-    categories: Collection[Category],
-    setting: Setting,
-    name: str,
-    reason: str,
-) -> Score:
-    """The mean over clips of the means over their items in `categories`; `reason` says why clips are missing."""
-    clip_means: list[float] = []
-    clips_expected = checks_scored = checks_expected = 0
-    for key, clip in applicable.items():
-        items = [check.id for check in clip.applicable(setting) if check.category in categories]
-        if not items:
-            continue
-        clips_expected += 1
-        checks_expected += len(items)
-        rated = [values[key][item] for item in items if item in values[key]] if key in values else []
-        checks_scored += len(rated)
-        if rated:
-            clip_means.append(fsum(rated) / len(rated))
-    if not clips_expected:
+def _score(tally: Tally, column: int, name: str, setting: Setting, reason: str) -> Score:
+    """The mean over clips of the means over their items; `reason` says why clips are missing."""
+    means = tally.means[:, column]
+    found = means[~np.isnan(means)]
+    expected, rated = tally.expected[:, column], int(tally.rated[:, column].sum())
+    asked = int(expected.sum())
+    if not asked:
         reason = f"no check of {name} applies under {setting}"
-    elif checks_scored == checks_expected:
+    elif rated == asked:
         reason = ""
-    # fsum rounds once, so the order of the clips changes no digit
-    value = SCALE * (fsum(clip_means) / len(clip_means)) if clip_means else None
     return Score(
-        value=value,
-        clips_scored=len(clip_means),
-        clips_expected=clips_expected,
-        checks_scored=checks_scored,
-        checks_expected=checks_expected,
+        # fsum rounds once, so the order of the clips changes no digit
+        value=SCALE * (fsum(found.tolist()) / len(found)) if len(found) else None,
+        clips_scored=len(found),
+        clips_expected=int((expected > 0).sum()),
+        checks_scored=rated,
+        checks_expected=asked,
         reason=reason,
     )

@@ -32,13 +32,15 @@ FULL = "fully_satisfied"
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server sends back; `cut` ends the connection in the middle of the body."""
+    """What the server sends back; `cut` ends the connection in the middle of the body, or of a stream."""
 
     body: bytes
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
     cut: bool = False
+    drip: float = 0.0
+    """Seconds after each byte of the body."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,17 @@ def satisfied(body: Any) -> Answer:
 class JudgeStub:
     """The server: a context manager; `url` is the base URL."""
 
-    def __init__(self, answers: Sequence[Answer] | Callable[[Any], Answer] = satisfied, port: int = 0) -> None:
+    def __init__(
+        self,
+        answers: Sequence[Answer] | Callable[[Any], Answer] = satisfied,
+        port: int = 0,
+        path: str = "/v1/chat/completions",
+        models: Sequence[str] = ("stub",),
+    ) -> None:
         self.requests: list[Recorded] = []
+        self.looks: list[Recorded] = []
+        """GET requests."""
+        self._path, self._models = path, models
         self._answers = answers
         self._lock = threading.Lock()
         self._connections: list[socket.socket] = []
@@ -144,11 +155,17 @@ class JudgeStub:
         with self._lock:
             self.requests.append(recorded)
             number = len(self.requests) - 1
-        if recorded.path != "/v1/chat/completions":
+        if recorded.path != self._path:
             return error(404, f"no such path: {recorded.path}")
         if callable(self._answers):
             return self._answers(recorded.body)
         return self._answers[min(number, len(self._answers) - 1)]
+
+    def look(self, path: str) -> Answer:
+        """A GET request: the list of models."""
+        if path.partition("?")[0] != "/v1/models":
+            return error(404, f"no such path: {path}")
+        return json_answer({"object": "list", "data": [{"id": name, "object": "model"} for name in self._models]})
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         stub = self
@@ -159,6 +176,10 @@ class JudgeStub:
             def setup(self) -> None:
                 super().setup()
                 stub._connections.append(self.connection)
+
+            def do_GET(self) -> None:
+                stub.looks.append(Recorded(self.path, {k.lower(): v for k, v in self.headers.items()}, None))
+                self._send(stub.look(self.path))
 
             def do_POST(self) -> None:
                 data = self.rfile.read(int(self.headers["content-length"]))
@@ -172,11 +193,19 @@ class JudgeStub:
 
             def _send(self, answer: Answer) -> None:
                 self.send_response(answer.status)
-                for name, value in {"x-request-id": f"req-{len(stub.requests)}", **answer.headers}.items():
+                number = f"req-{len(stub.requests)}"
+                headers = {"x-request-id": number, "request-id": number, **answer.headers}
+                for name, value in headers.items():
                     self.send_header(name, value)
                 self.send_header("content-length", str(len(answer.body)))
                 self.end_headers()
-                self.wfile.write(answer.body[: len(answer.body) // 2] if answer.cut else answer.body)
+                body = answer.body[: len(answer.body) // 2] if answer.cut else answer.body
+                if answer.drip:
+                    for byte in body:
+                        self.wfile.write(bytes([byte]))
+                        time.sleep(answer.drip)
+                else:
+                    self.wfile.write(body)
                 self.close_connection = self.close_connection or answer.cut
 
             def log_message(self, *args: object) -> None:

@@ -251,4 +251,4 @@ def test_statistics(tmp_path):
     assert statistics["checks"]["subject_motion"] == {"proxy": 2, "simplified": 2, "detailed": 2}
     assert statistics["checks"]["object_appearance"] == {"proxy": 0, "simplified": 0, "detailed": 2}
     assert statistics["checks"]["zoom"] == {"proxy": 0, "simplified": 0, "detailed": 0}
-    assert statistics["clip_seconds"] == {"mean": 1.335, "shortest": 1.001, "longest": 1.668}
+    assert statistics["clip_seconds"] == {"total": 2.669, "mean": 1.335, "shortest": 1.001, "longest": 1.668}

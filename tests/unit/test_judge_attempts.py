@@ -100,9 +100,9 @@ def test_fatal_is_never_repeated(whole_run):
 
 def test_unusable_replies_are_asked_again_twice_at_most():
     outcome, waits = ask(WRONG, WRONG, GOOD)
-    assert (outcomes(outcome), waits) == (["wrong_count", "wrong_count", "accepted"], [])
+    assert (outcomes(outcome), waits) == (["missing_ratings", "missing_ratings", "accepted"], [])
     outcome, _ = ask(WRONG, WRONG, WRONG)
-    assert (outcome.ratings, outcome.reason, outcome.ends_run) == (None, "wrong_count", False)
+    assert (outcome.ratings, outcome.reason, outcome.ends_run) == (None, "missing_ratings", False)
     assert outcome.detail == "0 ratings for 1 checks"
 
 

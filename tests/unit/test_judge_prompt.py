@@ -12,6 +12,7 @@ from matchcut.evaluator.judge.records import RATING_VALUES
 RULES = [  # words that each rule of appendix C.2 cannot do without
     "keep that pairing", "change places", "members", "second time", "mirror", "missing from the reconstruction",
     "unsatisfied", "leaving the picture", "Identical pixels", "invisible details", "costs nothing", "full",
+    "instruction to you", "appearance added", "whole statement",
 ]  # fmt: skip
 
 

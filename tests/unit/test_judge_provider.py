@@ -12,8 +12,16 @@ import judge_stub
 import pytest
 from judge_stub import FULL, JudgeStub, completion, error, labels
 from matchcut.evaluator.judge.prompt import reply_schema
-from matchcut.evaluator.judge.providers import FatalError, JudgeRequest, RecoverableError, open_provider
-from matchcut.evaluator.judge.providers.openai_chat import OpenAIChat, retry_after_seconds
+from matchcut.evaluator.judge.providers import (
+    FatalError,
+    JudgeRequest,
+    RecoverableError,
+    Settings,
+    Tokens,
+    open_provider,
+)
+from matchcut.evaluator.judge.providers.openai_chat import OpenAIChat
+from matchcut.evaluator.judge.providers.wire import retry_after_seconds
 from matchcut.evaluator.judge.reply import ReplyError, read_reply
 from matchcut.evaluator.protocol.errors import BadInputError
 
@@ -23,7 +31,7 @@ REQUEST = JudgeRequest("instruction", (b"\xff\xd8jpeg one", b"\xff\xd8jpeg two")
 def ask(answer, **options):
     """One real request; the labels of two checks, or the error."""
     with JudgeStub([answer]) as stub:
-        return read_reply(OpenAIChat(stub.url, "stub", **options).ask(REQUEST), 2)
+        return read_reply(OpenAIChat(stub.url, "stub", Settings(**options)).ask(REQUEST), 2)
 
 
 def test_good_reply_with_its_model_request_and_usage():
@@ -31,7 +39,10 @@ def test_good_reply_with_its_model_request_and_usage():
         reply = open_provider(stub.spec).ask(REQUEST)
     assert read_reply(reply, 2) == [FULL, "unsatisfied"]
     assert (reply.model, reply.request_id) == (judge_stub.MODEL, "req-1")
-    assert reply.usage == {"prompt_tokens": 1200, "completion_tokens": 34, "total_tokens": 1234}
+    assert reply.usage == {"prompt_tokens": 1200, "completion_tokens": 34, "total_tokens": 1234,
+        "prompt_tokens_details.cached_tokens": 0,
+    }  # fmt: skip
+    assert reply.tokens == Tokens(1200, 34)
 
 
 def test_what_is_sent():
@@ -64,10 +75,10 @@ UNUSABLE = {
     "content filter": (content(None, finish="content_filter"), "content_filter"),
     "tool call": (content(None, finish="tool_calls"), "unfinished"),
     "no finish": (content(GOOD, finish=None), "unfinished"),
-    "one too few": (labels(FULL), "wrong_count"),
-    "one too many": (labels(FULL, FULL, FULL), "wrong_count"),
-    "twice as many": (labels(FULL, FULL, FULL, FULL), "wrong_count"),
-    "none": (labels(), "wrong_count"),
+    "one too few": (labels(FULL), "missing_ratings"),
+    "one too many": (labels(FULL, FULL, FULL), "extra_ratings"),
+    "twice as many": (labels(FULL, FULL, FULL, FULL), "extra_ratings"),
+    "none": (labels(), "missing_ratings"),
     "unknown label": (labels(FULL, "mostly_satisfied"), "invalid_label"),
     "upper case": (labels(FULL, "FULLY_SATISFIED"), "invalid_label"),
     "space in the label": (labels(FULL, "fully_satisfied "), "invalid_label"),
@@ -75,11 +86,11 @@ UNUSABLE = {
     "number": (labels(FULL, 1), "wrong_type"),
     "null item": (labels(FULL, None), "wrong_type"),
     "nested": (labels([FULL, FULL]), "wrong_type"),
-    "fenced": (content(f"```json\n{GOOD}\n```"), "not_json"),
-    "prose before": (content(f"Here are the ratings: {GOOD}"), "not_json"),
-    "prose after": (content(f"{GOOD}\nI hope this helps."), "not_json"),
-    "thoughts before": (content(f"<think>hm</think>{GOOD}"), "not_json"),
-    "two objects": (content(GOOD + GOOD), "not_json"),
+    "fenced": (content(f"```json\n{GOOD}\n```"), "fenced"),
+    "prose before": (content(f"Here are the ratings: {GOOD}"), "text_before"),
+    "prose after": (content(f"{GOOD}\nI hope this helps."), "text_after"),
+    "thoughts before": (content(f"<think>hm</think>{GOOD}"), "thoughts_before"),
+    "two objects": (content(GOOD + GOOD), "text_after"),
     "labels without JSON": (content(f"{FULL}\n{FULL}"), "not_json"),
     "NaN": (content('{"results": [NaN, NaN]}'), "not_json"),
     "deeply nested": (content("[" * 100_000), "not_json"),
@@ -124,7 +135,7 @@ RECOVERABLE = {
     "409": (error(409), "http_409"),
     "500": (error(500), "http_500"),
     "503": (error(503), "http_503"),
-    "529": (error(529), "http_529"),
+    "529": (error(529), "overloaded"),
     "503 as a web page": (
         judge_stub.Answer(b"<html>busy</html>", 503, {"content-type": "text/html"}),
         "http_503",

@@ -16,7 +16,7 @@ import pytest
 from judge_stub import FULL, MODEL, JudgeStub, asked, completion, error, labels, right_ratings, satisfied
 from judge_videos import clip, video
 from matchcut.evaluator.judge.attempts import RetryPolicy
-from matchcut.evaluator.judge.evidence import make_evidence
+from matchcut.evaluator.judge.evidence import EvidenceStore
 from matchcut.evaluator.judge.providers import open_provider
 from matchcut.evaluator.judge.records import Judgment, OperationalFailure
 from matchcut.evaluator.judge.run import judge_clips
@@ -46,18 +46,11 @@ def videos(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def evidence_made_once():
+def evidence_made_once(tmp_path_factory):
     """Real evidence, kept between the tests, since most of them ask about the same clips again."""
-    kept = {}
-
-    def make(one, setting, *videos):
-        key = (one.model_dump_json(), setting, *(info.sha256 for info in videos))
-        if key not in kept:
-            kept[key] = make_evidence(one, setting, *videos)
-        return kept[key]
-
+    folder = tmp_path_factory.mktemp("evidence")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("matchcut.evaluator.judge.run.make_evidence", make)
+        patch.setattr("matchcut.evaluator.judge.run.EvidenceStore", lambda _, lossless: EvidenceStore(folder))
         yield
 
 
@@ -69,7 +62,9 @@ def judge(stub, videos, store, clips=CLIPS, setting="proxy", reporter=None, prov
 
 
 def files(store):
-    return sorted(str(path.relative_to(store)) for path in store.rglob("*") if path.is_file())
+    return sorted(
+        str(path.relative_to(store)) for path in store.rglob("*") if path.is_file() and "evidence" not in path.parts
+    )
 
 
 def by_clip(**answers):
@@ -180,7 +175,7 @@ def test_recoverable_failures_are_recorded_on_the_judgment(videos, tmp_path):
     assert outcomes == [
         ("http_503", "req-1"),
         ("rate_limited", "req-2"),
-        ("wrong_count", "req-3"),
+        ("missing_ratings", "req-3"),
         ("accepted", "req-4"),
     ]
 

@@ -4,7 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
+
+EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+OUTPUT_TOKENS: Final = 32_768
+"""Most tokens of an answer, thoughts included, where nothing else is asked for; the labels alone are a few hundred."""
+TIMEOUT_SECONDS: Final = 1800.0
+"""For the whole of one request, from the connection to the last byte; thinking over fifty images takes minutes."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +24,28 @@ class JudgeRequest:
     images: tuple[bytes, ...]
     text: str
     schema: dict[str, Any]
+    frames: tuple[int, ...] = ()
+    """Local frames of the images, where they are known; a person's page goes to them. They are not sent."""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What a reply used up. `cached_input` and `cache_write` are parts of `input`; `output` holds the thoughts."""
+
+    input: int = 0
+    output: int = 0
+    cached_input: int = 0
+    cache_write: int = 0
+
+    @property
+    def total(self) -> int:
+        """Input and output."""
+        return self.input + self.output
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back, unread. `finish` is the provider's own word for why it ended; `stop` is the only good one."""
+    """What came back, unread. `finish` is why it ended, in the provider's word; `stop` is the only good one."""
 
     text: str | None
     finish: str
@@ -31,6 +54,9 @@ class Reply:
     """As the reply names it."""
     request_id: str | None = None
     usage: dict[str, int] = field(default_factory=dict)
+    """Every count that the reply names, under its own name; nested ones with a dot."""
+    tokens: Tokens = Tokens()
+    """The same in common words."""
 
 
 class RequestError(Exception):
@@ -64,6 +90,10 @@ class FatalError(RequestError):
         self.whole_run = whole_run
 
 
+class StoppedError(Exception):
+    """The request was given up because the run stops; it says nothing about the clip."""
+
+
 class Provider(Protocol):
     """A judge that can be asked; it sends one request and never retries by itself."""
 
@@ -76,4 +106,55 @@ class Provider(Protocol):
         """The model asked for."""
 
     def ask(self, request: JudgeRequest) -> Reply:
-        """Send one request. Raises RecoverableError or FatalError."""
+        """Send one request. Raises RecoverableError or FatalError; StoppedError after `close`."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a service is asked. None leaves a thing to the service."""
+
+    effort: str | None = None
+    max_output_tokens: int | None = None
+    timeout: float = TIMEOUT_SECONDS
+    base_url: str | None = None
+    max_images: int | None = None
+    """In place of what is known of the service's limits."""
+    max_request_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a service takes in one request; None where that is not known."""
+
+    images: int | None = None
+    request_bytes: int | None = None
+
+
+@runtime_checkable
+class RemoteProvider(Provider, Protocol):
+    """A judge behind an address: it can be looked at before anything is paid for, and be left at any moment."""
+
+    @property
+    def configuration(self) -> dict[str, str | int]:
+        """Settings that change answers."""
+
+    @property
+    def limits(self) -> Limits:
+        """What one request may hold."""
+
+    @property
+    def missing(self) -> str:
+        """What has to be set before the first request, in one line; empty where nothing is missing."""
+
+    def request_bytes(self, request: JudgeRequest) -> int:
+        """How large the request is on the wire, to within a few hundred bytes."""
+
+    def check(self) -> str:
+        """Ask for what costs nothing whether key and model will do.
+
+        Returns a word of warning, or nothing. Raises FatalError where they will not, RecoverableError where the
+        service did not answer.
+        """
+
+    def close(self) -> None:
+        """End every request that waits, at once, and take no new one."""
