@@ -45,20 +45,23 @@ PUBLISHED: Final[Mapping[Component, Normalisation]] = {
 }
 
 
-def normalised(component: Component, value: float) -> float:
-    """A component's raw value (in its own unit) on the published scale: 0 is best and the least, 1 can be exceeded."""
-    constants = PUBLISHED[component]
+def normalised(component: Component, value: float, scale: Mapping[Component, Normalisation] = PUBLISHED) -> float:
+    """A component's raw value (in its own unit) on a scale: 0 is best and the least, 1 can be exceeded."""
+    constants = scale[component]
     transformed = math.log1p(max(0.0, value)) if constants.logarithmic else value
-    z = (transformed - constants.mean) / constants.deviation
-    return max(0.0, (z - constants.lowest) / (constants.highest - constants.lowest))
+    z = (transformed - constants.mean) / constants.deviation if constants.deviation else 0.0
+    span = constants.highest - constants.lowest
+    return max(0.0, (z - constants.lowest) / span) if span else 0.0
 
 
-def sgc_score(components: Mapping[Component, float | None]) -> float | None:
-    """Weighted mean of the normalised components that have a value; None where none has one."""
+def sgc_score(
+    components: Mapping[Component, float | None], scale: Mapping[Component, Normalisation] = PUBLISHED
+) -> float | None:
+    """Weighted mean of the normalised components that have a value and a weight; None where none has both."""
     weighted = [
-        (PUBLISHED[name].weight, normalised(name, value))
+        (scale[name].weight, normalised(name, value, scale))
         for name in COMPONENTS
-        if (value := components[name]) is not None
+        if (value := components[name]) is not None and scale[name].weight > 0
     ]
     if not weighted:
         return None

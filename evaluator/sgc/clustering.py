@@ -9,29 +9,57 @@ in one array operation.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_BINS = 8192
+MAX_BINS = 4096
 """With at most this many distinct values the clustering is exactly optimal; with more, optimal over this many bins."""
 
 
-def cluster(values: NDArray[np.float32], clusters: int) -> NDArray[np.intp]:
-    """Labels (n,) of a 1-D k-means of the finite `values` (n,): 0 … k − 1 by ascending value, k ≤ `clusters`.
+@dataclass(frozen=True)
+class Clusters:
+    """Clusters of values on a line: intervals, in ascending order."""
 
-    There are fewer labels than `clusters` where there are fewer distinct values. With more than MAX_BINS distinct
-    values, cluster borders are first restricted to MAX_BINS candidates (half of them equally spaced in value, half in
-    count), and Lloyd's iteration on all values then moves them to where it converges.
+    lowest: NDArray[np.float32]
+    """(k,) least value of each cluster; a value belongs to the last cluster that does not begin above it."""
+    sizes: NDArray[np.intp]
+    """(k,) how many values each has."""
+
+    def labels(self, values: NDArray[np.float32]) -> NDArray[np.uint8]:
+        """The cluster of each value, 0 … k − 1, in the shape of `values`; 0 also for what lies below all."""
+        found = np.zeros(values.shape, dtype=np.uint8)
+        for lowest in self.lowest[1:]:  # a few comparisons of whole arrays beat a search for each value
+            found += values >= lowest
+        return found
+
+
+def cluster(values: NDArray[np.float32], clusters: int) -> NDArray[np.intp]:
+    """Labels (n,) of a 1-D k-means of the finite `values` (n,): 0 … k − 1 by ascending value; see `find_clusters`."""
+    return find_clusters(values, clusters).labels(values).astype(np.intp)
+
+
+def find_clusters(values: NDArray[np.float32], clusters: int) -> Clusters:
+    """The 1-D k-means of the finite `values` (n,), n ≥ 1, into k ≤ `clusters` ≤ 255.
+
+    There are fewer than `clusters` where there are fewer distinct values. With more than MAX_BINS distinct values,
+    cluster borders are first restricted to MAX_BINS candidates (half of them equally spaced in value, half in count),
+    and Lloyd's iteration on all values then moves them to where it converges.
     """
     ordered = np.sort(values)
-    sums = np.concatenate([[0.0], np.cumsum(ordered.astype(np.float64) - float(ordered.mean(dtype=np.float64)))])
-    starts = np.flatnonzero(np.diff(ordered)) + 1
+    sums = np.zeros(len(ordered) + 1)
+    centred = ordered.astype(np.float64)
+    centred -= centred.mean()
+    np.cumsum(centred, out=sums[1:])
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     candidates = starts if len(starts) < MAX_BINS else _thinned(starts, ordered)
     borders = np.concatenate([[0], candidates, [len(ordered)]])
     breaks = candidates if len(candidates) < clusters else borders[_optimal_splits(borders, sums[borders], clusters)]
     if len(candidates) < len(starts):
         breaks = _lloyd(ordered, sums, breaks)
-    return np.searchsorted(ordered[breaks], values, side="right")
+    edges = np.concatenate([[0], breaks, [len(ordered)]])
+    return Clusters(ordered[edges[:-1]], np.diff(edges))
 
 
 def depth_regions(
@@ -44,14 +72,14 @@ def depth_regions(
     numbered from 1 by ascending depth (the authors number them in the arbitrary order of their k-means; no component
     depends on it). Source: SGC, section 3.3 and table 3 of appendix C.3.
     """
-    regions = np.zeros(depth.shape, dtype=np.int32)
     values = depth[static]
     if len(values) < 2 * clusters:
-        return regions, 0
-    labels = cluster(values, clusters)
-    kept = np.bincount(labels) >= minimum_size
-    numbers = np.where(kept, np.cumsum(kept), 0)
-    regions[static] = numbers[labels]
+        return np.zeros(depth.shape, dtype=np.int32), 0
+    found = find_clusters(values, clusters)
+    kept = found.sizes >= minimum_size
+    numbers = np.where(kept, np.cumsum(kept), 0).astype(np.int32)
+    regions = numbers[found.labels(depth)]
+    regions *= static
     return regions, int(kept.sum())
 
 

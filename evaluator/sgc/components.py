@@ -15,6 +15,9 @@ from scipy.spatial.transform import Rotation
 
 from .poses import MINIMUM_DEPTH, Pose
 
+_BLOCK_ROWS = 16
+"""Rows that are warped at once: few enough that the arrays between stay in the processor's cache."""
+
 
 def angular_distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
     """Angle between two rotations (3, 3) in degrees; infinite where one is none (its determinant is not 1 ± 0.01)."""
@@ -41,32 +44,35 @@ def local_consistency(poses: Sequence[Pose]) -> tuple[float, float]:
     return _mean([square for square in squares if math.isfinite(square)]), _mean((offsets**2).sum(axis=1))
 
 
-def global_consistency(poses: Sequence[Pose], reference: Pose) -> tuple[float, float]:
+def global_consistency(poses: Sequence[Pose], reference: Pose, *, keep_small: bool = False) -> tuple[float, float]:
     """Spread of the regions' poses about the global one: rotation in deg² (equation 5), translation in units² (6).
 
     The squared angles are trimmed (`trim_outliers`) before their mean is taken, the squared distances are not.
     """
     squares = [angular_distance(pose.rotation, reference.rotation) ** 2 for pose in poses]
-    kept = trim_outliers(np.array([square for square in squares if math.isfinite(square)]))
+    kept = trim_outliers(np.array([square for square in squares if math.isfinite(square)]), keep_small=keep_small)
     distances = [float(((pose.translation - reference.translation) ** 2).sum()) for pose in poses]
     return _mean(kept), _mean(distances)
 
 
-def trim_outliers(values: NDArray[np.float64], coverage: float = 98.0) -> NDArray[np.float64]:
+def trim_outliers(
+    values: NDArray[np.float64], coverage: float = 98.0, *, keep_small: bool = False
+) -> NDArray[np.float64]:
     """The `values` (n,) between q1 − k·IQR and q3 + k·IQR; k makes the upper bound their `coverage` percentile.
 
     It always drops the largest value. With one or two values, or where the quartiles are equal, it drops everything:
-    the global rotational variance of such a pair is undefined.
+    the global rotational variance of such a pair is undefined. With `keep_small` it then drops nothing.
     """
     if values.size == 0:
         return values
+    untrimmed = values if keep_small else values[:0]
     q1, q3, upper_percentile = np.percentile(values, [25, 75, coverage])
     spread = q3 - q1
     if spread == 0:
-        return values[:0]
+        return untrimmed
     k = (upper_percentile - q3) / spread
     kept: NDArray[np.float64] = values[(values >= q1 - k * spread) & (values <= q3 + k * spread)]
-    return kept
+    return kept if kept.size else untrimmed
 
 
 def depth_consistency(
@@ -76,12 +82,15 @@ def depth_consistency(
     previous_intrinsics: NDArray[np.float64],
     intrinsics: NDArray[np.float64],
     motion: Pose,
+    *,
+    nearest: bool = False,
 ) -> float:
     """Mean |difference|, in depth units, of the previous depth carried into the current frame and the current depth.
 
-    Over static pixels of the current frame where both are valid (equation 7); NaN where there is none.
+    Over static pixels of the current frame where both are valid (equation 7); NaN where there is none. `nearest`: see
+    `warp_depth`.
     """
-    warped = warp_depth(previous_depth, depth.shape, previous_intrinsics, intrinsics, motion)
+    warped = warp_depth(previous_depth, depth.shape, previous_intrinsics, intrinsics, motion, nearest=nearest)
     valid = (warped > MINIMUM_DEPTH) & (depth > MINIMUM_DEPTH) & static
     return _mean(np.abs(warped[valid] - depth[valid]))
 
@@ -92,24 +101,34 @@ def warp_depth(
     intrinsics: NDArray[np.float64],
     target_intrinsics: NDArray[np.float64],
     motion: Pose,
+    *,
+    nearest: bool = False,
 ) -> NDArray[np.float32]:
     """Depth (H, W) seen from the moved camera as `shape`, 0 where nothing lands: every pixel goes to its nearest pixel.
 
-    Where several land on one pixel the farthest stays, as in the authors' code (see docs/sgc.md).
+    Where several land on one pixel the farthest stays, as in the authors' code (see docs/sgc.md), or the `nearest`.
     """
-    rows, columns = np.nonzero(depth > MINIMUM_DEPTH)
-    z = depth[rows, columns].astype(np.float64)
-    x = (columns - intrinsics[0, 2]) * z / intrinsics[0, 0]
-    y = (rows - intrinsics[1, 2]) * z / intrinsics[1, 1]
-    moved = motion.rotation @ np.stack([x, y, z]) + motion.translation[:, None]
-    moved = moved[:, moved[2] > MINIMUM_DEPTH]
-    u = np.round(moved[0] * target_intrinsics[0, 0] / moved[2] + target_intrinsics[0, 2])
-    v = np.round(moved[1] * target_intrinsics[1, 1] / moved[2] + target_intrinsics[1, 2])
-    inside = (u >= 0) & (u < shape[1]) & (v >= 0) & (v < shape[0])
-    warped = np.zeros(shape, dtype=np.float32)
-    landing = (v[inside].astype(np.intp), u[inside].astype(np.intp))
-    np.maximum.at(warped, landing, moved[2, inside].astype(np.float32))
-    return warped
+    projection = target_intrinsics @ motion.rotation @ np.linalg.inv(intrinsics)
+    shift = target_intrinsics @ motion.translation
+    height, width = shape
+    warped = np.full(height * width, np.inf if nearest else 0.0, dtype=np.float32)
+    columns = np.arange(depth.shape[1], dtype=np.float64)
+    along_row = projection[:, :1] * columns + projection[:, 2:]
+    for first in range(0, len(depth), _BLOCK_ROWS):
+        block = depth[first : first + _BLOCK_ROWS]
+        rows = np.arange(first, first + len(block), dtype=np.float64)[:, None]
+        u, v, z = ((along_row[axis] + projection[axis, 1] * rows) * block + shift[axis] for axis in range(3))
+        seen = (block > MINIMUM_DEPTH) & (z > MINIMUM_DEPTH)
+        np.copyto(z, 1.0, where=~seen)
+        for pixel in (u, v):
+            pixel /= z
+            np.rint(pixel, out=pixel)
+        seen &= (u >= 0) & (u < width) & (v >= 0) & (v < height)
+        landing = (v * width + u)[seen].astype(np.intp)
+        (np.minimum if nearest else np.maximum).at(warped, landing, z[seen].astype(np.float32))
+    if nearest:
+        warped[np.isinf(warped)] = 0
+    return warped.reshape(shape)
 
 
 def _mean(values: NDArray[np.floating] | Sequence[float]) -> float:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -32,6 +33,8 @@ class PnpSettings:
     reprojection_error: float = 8.0
     confidence: float = 0.99
     minimum_inlier_share: float = 0.3
+    reject_mirrored: bool = False
+    """Drop a pose that turns by more than 90°, which no camera does from one frame to the next."""
 
 
 def relative_pose(previous_world_to_camera: NDArray[np.float64], world_to_camera: NDArray[np.float64]) -> Pose:
@@ -71,30 +74,40 @@ def local_poses(
     intrinsics: NDArray[np.float64],
     regions: NDArray[np.int32],
     settings: PnpSettings,
+    guess: Pose | None = None,
 ) -> list[Pose]:
     """Poses of the depth regions (H, W; 1 … n, 0 = none) of the current frame that were accepted, by region number.
 
     A track belongs to the region under its current position; its point in space comes from the previous frame's depth,
     unmasked. A pose is accepted where RANSAC succeeds with enough inliers. Source: SGC, algorithm 1, lines 12 to 14;
-    as in the authors' code, nothing tests that the points lie in front of the camera, and RANSAC starts from nothing.
+    as in the authors' code, the final refinement starts from nothing, unless a `guess` is given, and mirrored solutions
+    are accepted, unless the settings reject them.
     """
     previous, current = tracks.previous.astype(np.float32), tracks.current.astype(np.float32)
     points, valid = back_project(previous, previous_depth, previous_intrinsics)
     current = current[valid]
     numbers = regions[pixel_index(current, regions.shape)]
     poses = (
-        _region_pose(points[numbers == number], current[numbers == number], intrinsics, settings)
+        _region_pose(points[numbers == number], current[numbers == number], intrinsics, settings, guess)
         for number in range(1, int(regions.max(initial=0)) + 1)
     )
     return [pose for pose in poses if pose is not None]
 
 
 def _region_pose(
-    points: NDArray[np.float64], pixels: NDArray[np.float32], intrinsics: NDArray[np.float64], settings: PnpSettings
+    points: NDArray[np.float64],
+    pixels: NDArray[np.float32],
+    intrinsics: NDArray[np.float64],
+    settings: PnpSettings,
+    guess: Pose | None,
 ) -> Pose | None:
     """Pose of one region from points (n, 3) of the previous camera and their pixels (n, 2) in the current frame."""
     if len(points) < settings.minimum_points:
         return None
+    start: dict[str, Any] = {}
+    if guess is not None:
+        vector, _ = cv2.Rodrigues(guess.rotation)
+        start = {"rvec": vector, "tvec": guess.translation.reshape(3, 1).copy(), "useExtrinsicGuess": True}
     try:
         # OpenCV seeds RANSAC's random numbers afresh in every call: the same points give the same pose
         success, vector, translation, inliers = cv2.solvePnPRansac(
@@ -106,6 +119,7 @@ def _region_pose(
             reprojectionError=settings.reprojection_error,
             confidence=settings.confidence,
             flags=cv2.SOLVEPNP_ITERATIVE,
+            **start,
         )
     except cv2.error:
         return None  # points so degenerate that OpenCV refuses them; the authors' code drops the region too
@@ -115,6 +129,8 @@ def _region_pose(
     if not (np.isfinite(vector).all() and np.isfinite(translation).all()):
         return None
     rotation, _ = cv2.Rodrigues(vector)
+    if settings.reject_mirrored and np.trace(rotation) < 1:  # an angle above 90°
+        return None
     return Pose(rotation, translation.ravel())
 
 

@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from matchcut.evaluator.protocol.messages import Reporter
 from matchcut.evaluator.protocol.render_job import GEOMETRY_FORMAT, RenderJob
 from matchcut.evaluator.protocol.timeline import Timeline
-from matchcut.evaluator.sgc.records import PairGeometry, Tracks
+from matchcut.evaluator.sgc.estimators.base import shots_between
+from matchcut.evaluator.sgc.estimators.blender import open_job
+from matchcut.evaluator.sgc.paper import score_paper
+from matchcut.evaluator.sgc.records import FrameGeometry, Geometry, PairGeometry, SgcResult, Tracks
 
 H, W = 120, 160
 K = np.array([[150.0, 0, W / 2 - 0.5], [0, 150.0, H / 2 - 0.5], [0, 0, 1]])
@@ -100,24 +105,40 @@ def pair(step: int = 1, *, sky: bool = False) -> PairGeometry:
     # a hidden point is not visible: another surface lies where it should be
     index = np.clip(np.round(np.nan_to_num(end)), 0, (W - 1, H - 1)).astype(int)
     visible &= after.ids[index[:, 1], index[:, 0]] == before.ids.ravel()
-    return PairGeometry(
-        frame=step,
-        previous_depth=before.depth,
-        depth=after.depth,
-        moving=np.zeros((H, W), bool),
-        previous_intrinsics=K,
-        intrinsics=K,
-        previous_world_to_camera=before.camera,
-        world_to_camera=after.camera,
-        tracks=Tracks(start, end, visible.astype(float), np.ones(len(start))),
+    still = np.zeros((H, W), bool)
+    frames = (
+        FrameGeometry(step - 1 + place, one.depth, one.depth == 0, still, K, one.camera)
+        for place, one in enumerate((before, after))
     )
+    return PairGeometry(*frames, Tracks(start, end, visible.astype(float), np.ones(len(start))))
+
+
+def changed(pair: PairGeometry, **fields) -> PairGeometry:
+    """The pair with other fields of its current frame, of its previous one (`previous_…`), or other `tracks`."""
+    tracks = fields.pop("tracks", pair.tracks)
+    before = {name.removeprefix("previous_"): fields.pop(name) for name in list(fields) if name.startswith("previous_")}
+    return PairGeometry(replace(pair.previous, **before), replace(pair.current, **fields), tracks)
+
+
+def geometry_of(*pairs: PairGeometry, expected: int | None = None) -> Geometry:
+    """A video's geometry of these pairs."""
+    return Geometry(
+        estimator="test/1", scale="shared_with_poses", size=(W, H), shots=((0, len(pairs)),),
+        pairs=lambda: iter(pairs), pairs_expected=len(pairs) if expected is None else expected, depth_unit="one",
+    )  # fmt: skip
+
+
+def measure_render(job: Path, *, cuts: Sequence[int], reporter: Reporter) -> SgcResult:
+    """SGC of a render job in the paper's mode, with these first frames of new shots."""
+    frames = RenderJob.read(job)
+    return score_paper(open_job(job, shots_between(cuts, frames.first, frames.last)), reporter=reporter)
 
 
 def warped(exact: PairGeometry, pixels: float) -> PairGeometry:
     """The pair with a sinusoidal warp of `pixels` amplitude in its current track positions."""
     end = exact.tracks.current
     offset = pixels * np.stack([np.sin(end[:, 1] / 11.0), np.cos(end[:, 0] / 13.0)], 1)
-    return replace(exact, tracks=replace(exact.tracks, current=end + offset))
+    return changed(exact, tracks=replace(exact.tracks, current=end + offset))
 
 
 @dataclass

@@ -11,7 +11,7 @@ from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.sgc import paper
 from matchcut.evaluator.sgc.aggregate import PUBLISHED, mean_components, normalised, sgc_score
 from matchcut.evaluator.sgc.components import local_consistency, trim_outliers, warp_depth
-from matchcut.evaluator.sgc.paper import score_pair, score_pairs
+from matchcut.evaluator.sgc.paper import score_pair, score_paper
 from matchcut.evaluator.sgc.poses import Pose, relative_pose
 from matchcut.evaluator.sgc.records import COMPONENTS
 
@@ -62,10 +62,10 @@ def plain_exp(v):
 
 
 def plain_components(pair):
-    Z, Zp = pair.depth, pair.previous_depth
+    Z, Zp = pair.current.depth, pair.previous.depth
     height, width = Z.shape
-    Kp, Kc = pair.previous_intrinsics, pair.intrinsics
-    static = pair.moving == 0
+    Kp, Kc = pair.previous.intrinsics, pair.current.intrinsics
+    static = pair.current.moving == 0
     seen = (pair.tracks.visibility > 0) & (pair.tracks.confidence >= 0.5)
     p, q = pair.tracks.previous[seen].astype(np.float32), pair.tracks.current[seen].astype(np.float32)
     regions = plain_regions(Z, static)
@@ -84,8 +84,8 @@ def plain_components(pair):
         )  # fmt: skip
         if ok and len(inliers) >= max(4, int(0.3 * n)):
             poses.append((plain_exp(r.ravel()), t.ravel()))
-    Rg = pair.world_to_camera[:3, :3] @ pair.previous_world_to_camera[:3, :3].T
-    tg = pair.world_to_camera[:3, 3] - Rg @ pair.previous_world_to_camera[:3, 3]
+    Rg = pair.current.world_to_camera[:3, :3] @ pair.previous.world_to_camera[:3, :3].T
+    tg = pair.current.world_to_camera[:3, 3] - Rg @ pair.previous.world_to_camera[:3, 3]
     mean = plain_exp(np.mean([plain_log(R) for R, _ in poses], 0))
     lr = np.mean([plain_angle(R, mean) ** 2 for R, _ in poses])
     centre = np.mean([t for _, t in poses], 0)
@@ -118,7 +118,7 @@ def disturbed(step, seed):
     def rough(depth):
         return (np.round(depth * rng.normal(1, 0.02, depth.shape) / 0.1) * 0.1).astype(np.float32)
 
-    moving = np.zeros(pair.depth.shape, bool)
+    moving = np.zeros(pair.current.depth.shape, bool)
     moving[40:85, 25:60] = True
     zoom = np.diag([1.01, 1.01, 1.0])
     tilt = np.eye(4)
@@ -129,9 +129,9 @@ def disturbed(step, seed):
         visibility=np.where(rng.random(count) < 0.1, 0.0, pair.tracks.visibility),
         confidence=rng.uniform(0.3, 1.0, count),
     )
-    return replace(
-        pair, previous_depth=rough(pair.previous_depth), depth=rough(pair.depth), moving=moving,
-        intrinsics=pair.intrinsics @ zoom, world_to_camera=tilt @ pair.world_to_camera, tracks=tracks,
+    return scenes.changed(
+        pair, previous_depth=rough(pair.previous.depth), depth=rough(pair.current.depth), moving=moving,
+        intrinsics=pair.current.intrinsics @ zoom, world_to_camera=tilt @ pair.current.world_to_camera, tracks=tracks,
     )  # fmt: skip
 
 
@@ -237,7 +237,8 @@ def test_relative_pose_takes_previous_camera_points_to_the_current_camera():
 
 def medians(pixels):
     results = [score_pair(scenes.warped(scenes.pair(step), pixels)) for step in range(1, 6)]
-    return {name: np.median([result.components[name] for result in results]) for name in COMPONENTS}
+    # on exact input the angles may all be 0, of which trimming leaves nothing
+    return {name: np.median([result.components[name] or 0.0 for result in results]) for name in COMPONENTS}
 
 
 def test_rigid_scene_is_consistent_and_a_warp_is_not():
@@ -249,7 +250,7 @@ def test_rigid_scene_is_consistent_and_a_warp_is_not():
 
 
 def score(*pairs):
-    return score_pairs(pairs, expected=len(pairs), estimator="test/1", reporter=SilentReporter())
+    return score_paper(scenes.geometry_of(*pairs), reporter=SilentReporter())
 
 
 def test_same_input_same_bytes():
@@ -259,8 +260,8 @@ def test_same_input_same_bytes():
 
 def test_static_camera_measures_nothing_and_says_zero():
     pair = scenes.pair(1)
-    still = replace(
-        pair, previous_depth=pair.depth, previous_world_to_camera=pair.world_to_camera,
+    still = scenes.changed(
+        pair, previous_depth=pair.current.depth, previous_world_to_camera=pair.current.world_to_camera,
         tracks=replace(pair.tracks, current=pair.tracks.previous),
     )  # fmt: skip
     result = score_pair(still)
@@ -271,7 +272,7 @@ def test_static_camera_measures_nothing_and_says_zero():
 
 def test_mirrored_poses_are_counted_and_told(monkeypatch):
     pair = scenes.pair(1)
-    motion = relative_pose(pair.previous_world_to_camera, pair.world_to_camera)
+    motion = relative_pose(pair.previous.world_to_camera, pair.current.world_to_camera)
     mirrored = Pose(plain_exp(np.array([0, 3.1, 0])) @ motion.rotation, -motion.translation)
     monkeypatch.setattr(paper, "local_poses", lambda *arguments: [motion, motion, mirrored, motion])
     result = score(pair, pair)
@@ -284,8 +285,10 @@ def test_mirrored_poses_are_counted_and_told(monkeypatch):
 
 def test_one_region_has_zero_local_variance_and_no_global_rotation():
     pair = scenes.pair(1)
-    band = pair.depth > 25  # the back wall alone stays static
-    result = score(replace(pair, moving=~band, depth=np.where(band, 28.0, pair.depth).astype(np.float32)))
+    band = pair.current.depth > 25  # the back wall alone stays static
+    result = score(
+        scenes.changed(pair, moving=~band, depth=np.where(band, 28.0, pair.current.depth).astype(np.float32))
+    )
     (only,) = result.pairs
     assert only.regions == 1
     assert (only.components[LR], only.components[LT], only.components[GR]) == (0.0, 0.0, None)
@@ -299,7 +302,7 @@ def test_too_few_tracks_leave_the_pair_unscored(left):
     pair = scenes.pair(1)
     visibility = np.zeros(len(pair.tracks.previous))
     visibility[np.flatnonzero(pair.tracks.visibility)[:left]] = 1
-    result = score(replace(pair, tracks=replace(pair.tracks, visibility=visibility)))
+    result = score(scenes.changed(pair, tracks=replace(pair.tracks, visibility=visibility)))
     assert result.score is None and result.pairs_scored == 0 and result.pairs_expected == 1
     assert f"only {left} usable tracks" in result.reason
     assert all(value is None for value in result.components.values())
@@ -308,11 +311,10 @@ def test_too_few_tracks_leave_the_pair_unscored(left):
 def test_coincident_points_give_no_pose_but_the_depth_term_stays():
     pair = scenes.pair(1)
     start, end = pair.tracks.previous[9000], pair.tracks.current[9000]
-    tracks = replace(
-        pair.tracks, previous=np.tile(start, (50, 1)), current=np.tile(end, (50, 1)),
+    tracks = replace(pair.tracks, previous=np.tile(start, (50, 1)), current=np.tile(end, (50, 1)),
         visibility=np.ones(50), confidence=np.ones(50),
     )  # fmt: skip
-    result = score(replace(pair, tracks=tracks))
+    result = score(scenes.changed(pair, tracks=tracks))
     (only,) = result.pairs
     assert only.regions == 0 and "gave a camera pose" in only.reason
     assert only.components[LR] is None and only.components[GT] is None and only.components[D] is not None
@@ -321,19 +323,20 @@ def test_coincident_points_give_no_pose_but_the_depth_term_stays():
 
 def test_all_moving_or_all_sky_is_unscored():
     pair = scenes.pair(1)
-    moving = score(replace(pair, moving=np.ones(pair.depth.shape, bool)))
+    moving = score(scenes.changed(pair, moving=np.ones(pair.current.depth.shape, bool)))
     assert moving.score is None and "no static pixel" in moving.reason
-    nothing = np.zeros_like(pair.depth)
-    sky = score(replace(pair, depth=nothing, previous_depth=nothing))
+    nothing = np.zeros_like(pair.current.depth)
+    sky = score(scenes.changed(pair, depth=nothing, previous_depth=nothing))
     assert sky.score is None and "no static pixel has a depth in both frames" in sky.reason
 
 
 @pytest.mark.parametrize("name", ["depth", "previous_depth", "intrinsics", "world_to_camera"])
 def test_values_that_are_not_finite_leave_the_pair_unscored(name):
     pair = scenes.pair(1)
-    spoilt = getattr(pair, name).copy()
+    frame = pair.previous if name.startswith("previous_") else pair.current
+    spoilt = getattr(frame, name.removeprefix("previous_")).copy()
     spoilt[1, 1] = np.nan
-    result = score(replace(pair, **{name: spoilt}), pair)
+    result = score(scenes.changed(pair, **{name: spoilt}), pair)
     assert result.pairs_scored == 1 and result.pairs_expected == 2
     assert "not finite" in result.pairs[0].reason
     assert all(value is None for value in result.pairs[0].components.values())
@@ -349,12 +352,12 @@ def test_tracks_that_are_not_finite_are_left_out():
         seen, previous=seen.previous[known], current=seen.current[known],
         visibility=seen.visibility[known], confidence=seen.confidence[known],
     )  # fmt: skip
-    assert score_pair(replace(pair, tracks=seen)) == score_pair(replace(pair, tracks=left))
+    assert score_pair(scenes.changed(pair, tracks=seen)) == score_pair(scenes.changed(pair, tracks=left))
 
 
 def test_sizes_that_differ_leave_the_pair_unscored():
     pair = scenes.pair(1)
-    result = score(replace(pair, moving=pair.moving[:-1]))
+    result = score(scenes.changed(pair, moving=pair.current.moving[:-1]))
     assert result.score is None and "differ in size" in result.reason
 
 

@@ -7,9 +7,7 @@ The layout of what is read is described in evaluator/protocol/render_job.py.
 from __future__ import annotations
 
 import math
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,8 +17,10 @@ from numpy.typing import NDArray
 
 from ...protocol.errors import BadInputError
 from ...protocol.files import read_json
-from ...protocol.render_job import GEOMETRY_FORMAT
-from ..records import PairGeometry, Tracks
+from ...protocol.render_job import GEOMETRY_FORMAT, RenderJob
+from ..records import FrameGeometry, Geometry, PairGeometry, Shots, Tracks
+from .arrays import FAULTS
+from .base import consecutive, pairs_expected, read_pictures, shots_within
 
 ESTIMATOR: Final = "blender-passes/1"
 DEPTH_UNIT: Final = "scene unit, in one gauge with the cameras"
@@ -106,36 +106,64 @@ def read_index(geometry: Path) -> GeometryIndex:
     return GeometryIndex(first, last, chunks, moving, tuple(notes))
 
 
-def pairs(geometry: Path) -> Iterator[PairGeometry]:
-    """Pairs of consecutive frames of a job's `geometry` folder in order, cuts not considered; one chunk in memory.
+def open_job(job_folder: Path, shots: Sequence[tuple[int, int]] | None = None) -> Geometry:
+    """The geometry of a finished render job with passes; `shots` are numbered like its frames.
 
     A pixel moves where its object is not static; what nothing hit (sky, depth 0) and ids that the file does not list
-    count as static, as in the authors' pipeline. Raises BadInputError, naming the file, for data that is not what
+    count as static, as in the authors' pipeline. Raises BadInputError, naming the file, where the job or its passes are
+    missing or incomplete; walking through the pairs raises it for data that is not what
     evaluator/protocol/render_job.py describes.
     """
+    job = RenderJob.read(job_folder)
+    geometry = job_folder / "geometry"
     index = read_index(geometry)
+    if (index.first, index.last) != (job.first, job.last):
+        raise BadInputError(
+            f"{geometry}: it holds the frames {index.first} to {index.last}, "
+            f"the job asks for {job.first} to {job.last}; render the scene again"
+        )
+    ranges = shots_within(shots, index.first, index.last, str(job_folder))
+    pictures = [
+        job_folder / "frames" / f"{number:06d}.png" for first, last in ranges for number in range(first, last + 1)
+    ]
+    if not all(path.is_file() for path in pictures):
+        pictures = []
+    return Geometry(
+        estimator=ESTIMATOR,
+        scale="shared_with_poses",
+        size=job.size,
+        shots=ranges,
+        pairs=lambda: _pairs(geometry, index, ranges),
+        pairs_expected=pairs_expected(ranges),
+        depth_unit=DEPTH_UNIT,
+        notes=index.notes,
+        images=(lambda: read_pictures(pictures, job.size)) if pictures else None,
+    )
+
+
+def _pairs(geometry: Path, index: GeometryIndex, shots: Shots) -> Iterator[PairGeometry]:
+    """Pairs in order, one chunk in memory."""
     moving_ids = np.array(sorted(index.moving_ids), dtype=np.int64)
-    previous: _Frame | None = None
-    for current in _frames(index):
-        if previous is not None and previous.depth.shape != current.depth.shape:
-            raise BadInputError(f"{geometry}: frames {previous.number} and {current.number} differ in size")
-        if previous is not None:
-            yield PairGeometry(
-                frame=current.number,
-                previous_depth=previous.depth,
-                depth=current.depth,
-                moving=np.isin(current.object_ids, moving_ids),
-                previous_intrinsics=previous.intrinsics,
-                intrinsics=current.intrinsics,
-                previous_world_to_camera=previous.world_to_camera,
-                world_to_camera=current.world_to_camera,
-                tracks=_tracks(previous, current),
+
+    def frames() -> Iterator[tuple[FrameGeometry, NDArray[np.float32]]]:
+        before: _Frame | None = None
+        for frame in _frames(index):
+            if before is not None and before.depth.shape != frame.depth.shape:
+                raise BadInputError(f"{geometry}: frames {before.number} and {frame.number} differ in size")
+            moving = np.isin(frame.object_ids, moving_ids)
+            yield (
+                FrameGeometry(
+                    frame.number, frame.depth, frame.depth == 0, moving, frame.intrinsics, frame.world_to_camera
+                ),
+                frame.flow_next,
             )
-        previous = current
+            before = frame
+
+    return consecutive(frames(), shots, flow_tracks)
 
 
-def _tracks(previous: _Frame, current: _Frame) -> Tracks:
-    """Grid points of the previous frame, moved by its flow; visible where the point is seen again at its place.
+def flow_tracks(previous: FrameGeometry, current: FrameGeometry, flow: NDArray[np.float32]) -> Tracks:
+    """Grid points of the previous frame, moved by its `flow` (H, W, 2); visible where seen again at their places.
 
     A point is seen where, carried by the camera's motion, its depth is that of the current frame at its place, give or
     take DEPTH_TOLERANCE; at the edge of a nearer surface it is not. On what moves by itself this test means little;
@@ -145,7 +173,7 @@ def _tracks(previous: _Frame, current: _Frame) -> Tracks:
     step = max(1, int(math.sqrt(height * width / MAXIMUM_TRACKS)))
     rows, columns = (grid.ravel() for grid in np.mgrid[0:height:step, 0:width:step])
     start = np.stack([columns, rows], axis=1).astype(np.float64)
-    end = start + previous.flow_next[rows, columns].astype(np.float64)
+    end = start + flow[rows, columns].astype(np.float64)
     z = previous.depth[rows, columns].astype(np.float64)
     rays = np.column_stack([start, np.ones(len(start))]) @ np.linalg.inv(previous.intrinsics).T
     motion = current.world_to_camera @ np.linalg.inv(previous.world_to_camera)
@@ -192,7 +220,7 @@ def _read_chunk(chunk: Chunk) -> dict[str, NDArray[Any]]:
             arrays = {name: np.asarray(file[name]) for name in _ARRAYS}
     except KeyError as error:
         raise BadInputError(f"{path}: {error.args[0]}; render the scene again with its passes") from error
-    except (OSError, ValueError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except FAULTS as error:
         raise BadInputError(f"{path}: cannot be read as a chunk of passes ({error}); render the scene again") from error
     count = chunk.last - chunk.first + 1
     if numbers.shape != (count,) or numbers.tolist() != list(range(chunk.first, chunk.last + 1)):
