@@ -12,15 +12,20 @@ ROOT = Path(__file__).resolve().parents[2]
 # every package may import those to its right, and itself
 ORDER = [
     "cli",
+    "schemas",
     "pipeline",
     "report",
     "results",
+    "agreement",
+    "reliability",
+    "tables",
     "judge",
     "sgc",
     "audit",
     "deliver",
     "render",
     "scoring",
+    "camera",
     "shots",
     "media",
     "checklist",
@@ -30,7 +35,9 @@ ORDER = [
 ]
 # judge's records are what scoring aggregates, checklist's what media selects frames for
 EXCEPTIONS = {("scoring", "judge.records")}
-SHARED = ("evaluator.protocol", "evaluator.environment")
+# fits a camera while one drags, inside Blender, so it needs numpy alone
+NUMPY_ONLY = "evaluator/camera/core"
+SHARED = ("evaluator.protocol", "evaluator.environment", "evaluator.camera.core")
 STANDARD_ONLY = ("addon", "evaluator/protocol", "evaluator/environment")
 BLENDERS_OWN = {"bpy", "mathutils", "gpu", "gpu_extras", "bpy_extras", "blf", "addon_utils", "numpy"}
 
@@ -102,6 +109,15 @@ def test_what_runs_inside_blender_or_before_an_environment_needs_the_standard_li
     for path in sources(folder):
         foreign = {name.split(".")[0] for level, name in imports(path) if level == 0} - allowed
         assert not foreign, f"{path} imports {foreign}"
+
+
+def test_what_fits_a_camera_inside_blender_needs_numpy_and_the_protocol_alone() -> None:
+    allowed = set(sys.stdlib_module_names) | {"numpy"}
+    for path in sources(NUMPY_ONLY):
+        for level, name in imports(path):
+            target = absolute(path, level, name)
+            ours = target.startswith(("evaluator.camera.core", "evaluator.protocol"))
+            assert ours if level else name.split(".")[0] in allowed, f"{path} imports {target}"
 
 
 def test_no_file_is_longer_than_500_lines() -> None:
