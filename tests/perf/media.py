@@ -281,7 +281,7 @@ def table(rows: list[Row]) -> str:
     """The rows as text: figure, bound, spread of the rounds, processor time, verdict."""
     lines = [("what", "figure", "bound", "rounds", "cpu", "verdict")]
     for row in rows:
-        form = "{:.0f} MB" if row.unit else "{:.2f}"
+        form = f"{{:.0f}} {row.unit}" if row.unit else "{:.2f}"
         bound = "" if row.bound is None else ("≥ " if row.least else "≤ ") + form.format(row.bound)
         spread = "" if row.low == row.high else f"{form.format(row.low)} … {form.format(row.high)}"
         cpu = "" if row.cpu is None else f"{row.cpu:.2f}"

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Relative pose of two frames from corresponding points: MAGSAC++, then a robust least-squares fit.
+
+Points are (n, 2) float64 pixels from the principal point, so that only a focal length is needed; a pose takes points of
+the first camera to the second: x₂ = R x₁ + t with |t| = 1. Barath et al., MAGSAC++, CVPR 2020; Sampson distance and
+parameters as in Hartley and Zisserman, Multiple View Geometry, 11.4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ..poses import Pose
+
+MAGSAC_THRESHOLD = 0.5
+CAUCHY_SCALE = 0.15
+"""Pixels: about the noise of a flow that passed its checks."""
+INLIER = 0.5
+"""Pixels of Sampson distance up to which a point follows a pose."""
+
+_ITERATIONS = 15
+_FARTHEST = 1e5  # baselines; OpenCV takes what is beyond 50 for infinitely far, and then knows no side
+_MINIMUM_POINTS = 8
+
+
+@dataclass(frozen=True)
+class TwoView:
+    """A relative pose, the share of the points that follow it, and the mean truncated Sampson distance in pixels."""
+
+    pose: Pose
+    rigid_share: float
+    cost: float
+
+
+def relative_pose(
+    first: NDArray[np.float64], second: NDArray[np.float64], focal: float, guess: Pose | None = None
+) -> TwoView | None:
+    """Pose between two views of the same `focal` length; None where no motion is found.
+
+    With a `guess` no random sampling is done: the fit starts there.
+    """
+    if len(first) < _MINIMUM_POINTS:
+        return None
+    start = guess or _sampled(first, second, focal)
+    if start is None:
+        return None
+    pose = _refined(first / focal, second / focal, start, CAUCHY_SCALE / focal)
+    distance = np.abs(_sampson(first / focal, second / focal, pose)) * focal
+    return TwoView(pose, float(np.mean(distance < INLIER)), float(np.minimum(distance, 2 * INLIER).mean()))
+
+
+def rotation_only(first: NDArray[np.float64], second: NDArray[np.float64], focal: float) -> Pose:
+    """The rotation that explains most of the motion, robustly; its translation is 0."""
+    rays = np.column_stack([first / focal, np.ones(len(first))])
+    rotation = np.eye(3)
+    scale = 4.0
+    for step in range(_ITERATIONS):
+        turned = rays @ rotation.T
+        u, v = turned[:, 0] / turned[:, 2], turned[:, 1] / turned[:, 2]
+        residual = second - focal * np.column_stack([u, v])
+        weight = 1 / (1 + (residual**2).sum(axis=1) / scale**2)
+        jacobian = focal * np.stack(
+            [np.stack([-u * v, 1 + u * u, -v], axis=1), np.stack([-1 - v * v, u * v, u], axis=1)], axis=1
+        )
+        weighted = jacobian * weight[:, None, None]
+        normal = np.einsum("nab,nac->bc", weighted, jacobian) + 1e-9 * np.eye(3)
+        vector = np.linalg.solve(normal, np.einsum("nab,na->b", weighted, residual))
+        rotation = _exponential(vector) @ rotation
+        if np.abs(vector).max() < 1e-6 and step > 2:
+            break
+        scale = max(0.5, scale / 2)
+    return Pose(rotation, np.zeros(3))
+
+
+def parallax(first: NDArray[np.float64], second: NDArray[np.float64], focal: float) -> float:
+    """Median distance in pixels between the second points and what the best rotation makes of the first."""
+    if not len(first):
+        return 0.0
+    turned = np.column_stack([first / focal, np.ones(len(first))]) @ rotation_only(first, second, focal).rotation.T
+    return float(np.median(np.linalg.norm(second - focal * turned[:, :2] / turned[:, 2:], axis=1)))
+
+
+def _sampled(first: NDArray[np.float64], second: NDArray[np.float64], focal: float) -> Pose | None:
+    """By MAGSAC++ on essential matrices; OpenCV seeds its random numbers afresh in every call."""
+    camera = np.diag([focal, focal, 1.0])
+    try:
+        essential, mask = cv2.findEssentialMat(
+            first, second, camera, method=cv2.USAC_MAGSAC, prob=0.999, threshold=MAGSAC_THRESHOLD
+        )
+        if essential is None or essential.shape != (3, 3) or not np.isfinite(essential).all():
+            return None
+        count, rotation, translation, *_ = cv2.recoverPose(
+            essential, first, second, camera, distanceThresh=_FARTHEST, mask=mask.copy()
+        )
+    except cv2.error:
+        return None  # points so degenerate that OpenCV refuses them
+    if count < _MINIMUM_POINTS or not np.isfinite(rotation).all():
+        return None
+    return Pose(np.asarray(rotation, np.float64), np.asarray(translation, np.float64).ravel())
+
+
+def _sampson(first: NDArray[np.float64], second: NDArray[np.float64], pose: Pose) -> NDArray[np.float64]:
+    """Signed Sampson distances (n,) of normalised points (n, 2)."""
+    x, y, z = pose.translation
+    essential = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ pose.rotation
+    line = first @ essential[:, :2].T + essential[:, 2]
+    back = second @ essential[:2, :2] + essential[2, :2]
+    value = second[:, 0] * line[:, 0] + second[:, 1] * line[:, 1] + line[:, 2]
+    gradient = line[:, 0] ** 2 + line[:, 1] ** 2 + back[:, 0] ** 2 + back[:, 1] ** 2
+    distance: NDArray[np.float64] = value / np.sqrt(np.maximum(gradient, 1e-24))
+    return distance
+
+
+def _refined(first: NDArray[np.float64], second: NDArray[np.float64], pose: Pose, scale: float) -> Pose:
+    """Levenberg-Marquardt over rotation (3) and direction of translation (2) on Cauchy-weighted Sampson distances."""
+    step, damping = 1e-7, 1e-3
+    residual = _sampson(first, second, pose)
+    cost = float(np.log1p((residual / scale) ** 2).sum())
+    for _ in range(_ITERATIONS):
+        moved = (_moved(pose, step * direction) for direction in np.eye(5))
+        jacobian = np.stack([(_sampson(first, second, other) - residual) / step for other in moved], axis=1)
+        weighted = jacobian / (1 + (residual / scale) ** 2)[:, None]
+        normal, gradient = weighted.T @ jacobian, weighted.T @ residual
+        before = cost
+        for _ in range(6):
+            damped = normal + damping * np.diag(np.diag(normal)) + 1e-18 * np.eye(5)
+            candidate = _moved(pose, np.asarray(np.linalg.solve(damped, -gradient), np.float64))
+            tried = _sampson(first, second, candidate)
+            value = float(np.log1p((tried / scale) ** 2).sum())
+            if value < cost:
+                pose, residual, cost, damping = candidate, tried, value, damping / 5
+                break
+            damping *= 6
+        if before - cost < 1e-5 * before:
+            break
+    return pose
+
+
+def _moved(pose: Pose, change: NDArray[np.float64]) -> Pose:
+    """A pose turned by the first three numbers, its direction of translation moved on the sphere by the other two."""
+    direction = pose.translation
+    # null space of a row: two unit vectors at right angles to the direction and to each other
+    across, other = np.linalg.svd(direction[None])[2][1:]
+    translation = direction + change[3] * across + change[4] * other
+    return Pose(_exponential(change[:3]) @ pose.rotation, translation / np.linalg.norm(translation))
+
+
+def _exponential(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    rotation, _ = cv2.Rodrigues(np.asarray(vector, np.float64))
+    return np.asarray(rotation, np.float64)
