@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
 
 from .checklist.records import Clip, Setting
 from .judge.records import Judgment, OperationalFailure
@@ -11,6 +13,7 @@ from .media.records import TimelineCheck, VideoInfo
 from .records import Record
 from .scoring.records import ChecklistScore
 from .sgc.records import SgcResult
+from .sgc.robust.records import RobustResult
 from .shots.records import ShotCheck
 
 RESULTS_FORMAT: Final = "matchcut-results/1"
@@ -36,6 +39,10 @@ class Unscored(Record):
     reason: str
 
 
+Sgc = Annotated[SgcResult | RobustResult, Field(discriminator="mode")]
+"""SGC in one of its two modes."""
+
+
 class Results(Record):
     """The whole outcome of `matchcut score`."""
 
@@ -45,7 +52,12 @@ class Results(Record):
     setting: Setting
     timeline: TimelineCheck
     shots: ShotCheck
-    sgc: SgcResult | Unscored
+    sgc: Sgc | Unscored
+    """Of the reconstruction: by the scene's own passes where a scene was given, else estimated from the video."""
+    sgc_frames: Literal["reference", "reconstruction"] = "reference"
+    """On whose timeline the frames of `sgc` count."""
+    reference_sgc: Sgc | Unscored | None = None
+    """Of the reference, by the same estimator; None where it was not measured."""
     checklist: ChecklistScore | Unscored
     clips: list[Clip] = []
     judgments: list[Judgment] = []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -11,10 +12,11 @@ from typing import Final
 from ...evaluator.protocol.errors import BadInputError
 from ...evaluator.protocol.files import atomic_path
 from ...evaluator.protocol.timeline import Timeline
-from . import two_shots
+from . import clean_scenes, two_shots
 
 FOLDER: Final = Path(__file__).resolve().parent
 VARIANTS: Final = ("reference", "reconstruction")
+CLEAN: Final = "clean"
 
 
 @dataclass(frozen=True)
@@ -61,15 +63,19 @@ def find_sample(name: str) -> Sample:
 def build_sample(name: str, variant: str, out: Path) -> None:
     """Build a variant of a sample in an empty session and save it, compressed, as `out`. Needs Blender.
 
-    What is open in the session is lost. Raises BadInputError where there is no such sample or variant.
+    What is open in the session is lost. The scenes of clean_scenes.py have one variant, `clean`. Raises BadInputError
+    where there is no such sample or variant.
     """
-    sample = find_sample(name)
-    if variant not in VARIANTS:
-        raise BadInputError(f"{variant!r} is no variant of {name}; there are: {', '.join(VARIANTS)}")
+    if name in clean_scenes.SCENES and variant == CLEAN:
+        build = partial(clean_scenes.build, name)
+    else:
+        build = partial(find_sample(name).module.build, variant)
+        if variant not in VARIANTS:
+            raise BadInputError(f"{variant!r} is no variant of {name}; there are: {', '.join(VARIANTS)}")
     import bpy
 
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True, load_ui=False)
-    sample.module.build(variant)
+    build()
     with atomic_path(out) as temporary:
         temporary.unlink()  # of a file that is there Blender would keep a backup beside it
         bpy.ops.wm.save_as_mainfile(filepath=str(temporary), compress=True, copy=True)

@@ -12,12 +12,12 @@ from typing import Any
 
 from ..checklist.records import DIMENSIONS, SETTINGS
 from ..environment.blender import find_blender
+from ..pipeline.request import SGC_ESTIMATORS, SGC_MODES
 from ..pipeline.score import ScoreRequest, score
 from ..protocol.errors import ExitStatus
 from ..protocol.messages import Reporter
+from ..report.consistency import component_rows, floor_text, pairs_text, reference_text, sgc_of
 from ..report.text import (
-    COMPONENT_LABELS,
-    COMPONENT_UNITS,
     coverage,
     cuts_text,
     fade_errors,
@@ -29,14 +29,14 @@ from ..report.text import (
 )
 from ..results import Results, Unscored
 from ..scoring.records import ChecklistScore
-from ..sgc.records import COMPONENTS, SgcResult
 from ..shots.records import DETECTORS
 from .render import DEVICES
 
 DESCRIPTION = """Score a reconstruction against its reference: timeline, cuts, 3D geometric consistency, checklist.
 
 Give --reconstruction, --scene, or both. A scene alone is rendered on the reference's timeline; beside a video it is
-rendered for its depth and motion only, which SGC needs. What cannot be scored is reported with the reason."""
+rendered for its depth and motion only, from which SGC is then exact; without a scene its geometry is estimated from
+the pictures. What cannot be scored is reported with the reason."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--checklist", type=Path, metavar="CLIPS", help="a clip file or a folder of clip files")
     parser.add_argument("--setting", choices=SETTINGS, default="proxy", help="how true it has to be (default: proxy)")
-    parser.add_argument("--judge", metavar="SPEC", help="who judges: local:http://127.0.0.1:8000/v1#MODEL")
+    parser.add_argument(
+        "--judge", metavar="SPEC", help="openai:MODEL, anthropic:MODEL, gemini:MODEL, local:URL#MODEL or human"
+    )
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR",
         help="folder for results.json, report.html and its videos; files of these names are replaced",
@@ -59,6 +61,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--detector", choices=DETECTORS, default=DETECTORS[0], help="who finds the cuts (default: adaptive)"
     )
+    parser.add_argument(
+        "--sgc-mode",
+        choices=SGC_MODES,
+        default=SGC_MODES[0],
+        help="geometric consistency: sound, as published, or not measured (default: robust)",
+    )
+    parser.add_argument(
+        "--estimator", choices=SGC_ESTIMATORS,
+        help="its geometry: the scene's passes or the reconstruction's pictures (default: the scene's, if given)",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print results.json instead of the summary")
 
 
@@ -76,6 +88,8 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         engine=args.engine,
         device=args.device,
         detector=args.detector,
+        sgc_mode=args.sgc_mode,
+        estimator=args.estimator,
     )
     results = score(request, reporter=reporter, blender=lambda: find_blender(reporter.status))
     if args.messages:
@@ -89,7 +103,7 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
 
 def summary(results: Results) -> dict[str, Any]:
     """The main values for a parent process; None where something is unscored."""
-    sgc = results.sgc if isinstance(results.sgc, SgcResult) else None
+    sgc = sgc_of(results)
     checklist = results.checklist if isinstance(results.checklist, ChecklistScore) else None
     return {
         "setting": results.setting,
@@ -102,7 +116,7 @@ def summary(results: Results) -> dict[str, Any]:
 
 def summary_lines(results: Results) -> list[str]:
     """The results as aligned lines for a terminal; every score stands beside its coverage, or the reason for none."""
-    blocks = [_videos(results), _timeline(results), _cuts(results), _sgc(results.sgc), _checklist(results)]
+    blocks = [_videos(results), _timeline(results), _cuts(results), _sgc(results), _checklist(results)]
     lines: list[str] = []
     for block in blocks:
         lines += [*block, ""]
@@ -156,18 +170,22 @@ def _cuts(results: Results) -> list[str]:
     return [f"cuts      {'agree' if shots.passed else 'DIFFER'}: {cuts_text(shots)}", *_columns(rows)]
 
 
-def _sgc(sgc: SgcResult | Unscored) -> list[str]:
-    if isinstance(sgc, Unscored):
-        return [f"SGC       unscored: {sgc.reason}"]
-    pairs = f"{sgc.pairs_scored} of {sgc.pairs_expected} pairs"
+def _sgc(results: Results) -> list[str]:
+    sgc = sgc_of(results)
+    if sgc is None:
+        return [f"SGC       unscored: {results.sgc.reason}"]
     if sgc.score is None:
-        return [f"SGC       unscored: {sgc.reason} ({pairs})"]
-    rows: list[tuple[str, ...]] = []
-    for component in COMPONENTS:
-        value = sgc.components.get(component)
-        text = "unscored" if value is None else significant(value)
-        rows.append((COMPONENT_LABELS[component].lower(), text, COMPONENT_UNITS[component]))
-    return [f"SGC       {significant(sgc.score)} (lower is better; {pairs})", *_columns(rows)]
+        return [f"SGC       unscored: {sgc.reason} ({pairs_text(sgc)})"]
+    rows: list[tuple[str, ...]] = [
+        (row.label.lower(), row.value or "unscored", f"{row.unit}, 90th percentile {row.p90}" if row.p90 else row.unit)
+        for row in component_rows(sgc)
+    ]
+    beside = [text for text in (floor_text(sgc), reference_text(results)) if text]
+    return [
+        f"SGC       {significant(sgc.score)} (lower is better; {pairs_text(sgc)})",
+        *(f"  {text}" for text in beside),
+        *_columns(rows),
+    ]
 
 
 def _checklist(results: Results) -> list[str]:

@@ -64,10 +64,10 @@ def jpeg_bytes(image: NDArray[np.uint8]) -> bytes:
     return buffer.getvalue()
 
 
-def png_bytes(image: NDArray[np.uint8]) -> bytes:
-    """An image (H, W, 3) uint8 RGB as PNG; equal input gives equal bytes."""
+def png_bytes(image: NDArray[np.uint8], *, level: int = PNG_LEVEL) -> bytes:
+    """An image (H, W, 3) uint8 RGB as PNG; equal input gives equal bytes. `level` is of compression, 1 is fastest."""
     buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "PNG", compress_level=PNG_LEVEL)
+    Image.fromarray(image).save(buffer, "PNG", compress_level=level)
     return buffer.getvalue()
 
 

@@ -7,19 +7,27 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ..checklist.load import load_clips
 from ..checklist.records import SETTINGS, Clip, Setting
 from ..environment.blender import Blender
-from ..judge.providers import Provider, open_provider
+from ..judge.providers import Provider, open_provider, require_ready
+from ..judge.providers.human import announcer
 from ..protocol.errors import BadInputError
 from ..protocol.messages import Reporter
 from ..protocol.render_job import RenderJob, RenderStatus
 from ..protocol.timeline import Timeline
+from ..sgc.measure import MODES
 from ..shots.detect import check_detector
 from ..shots.records import DETECTORS
 
 OUTPUTS = ("results.json", "report.html")
+
+SGC_MODES: Final = (*MODES, "off")
+"""How SGC is measured: the sound way, the published one, or not at all."""
+SGC_ESTIMATORS: Final = ("blender", "classical")
+"""Where its geometry comes from: the scene's own passes, or the reconstruction's pictures."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,8 @@ class ScoreRequest:
 
     Without `reconstruction` the scene is rendered, or the job's video taken. `samples`, `engine` and `device` are for
     that rendering; None leaves what the scene says. `judge` is as `open_provider` reads it; `detector` finds the cuts.
+    `sgc_mode` is one of SGC_MODES, `estimator` one of SGC_ESTIMATORS, None for the passes of a scene where one is
+    given, and the pictures of the reconstruction where none is.
     """
 
     reference: Path
@@ -41,6 +51,13 @@ class ScoreRequest:
     engine: str | None = None
     device: str = "auto"
     detector: str = DETECTORS[0]
+    sgc_mode: str = "robust"
+    estimator: str | None = None
+
+    @property
+    def needs_passes(self) -> bool:
+        """Whether a scene's depth and motion are of use."""
+        return self.sgc_mode != "off" and self.estimator != "classical"
 
 
 @dataclass(frozen=True)
@@ -70,19 +87,25 @@ def check_request(request: ScoreRequest, *, reporter: Reporter, blender: Callabl
     if request.samples is not None and request.samples < 1:
         raise BadInputError(f"--samples {request.samples}: at least 1 is needed")
     check_detector(request.detector)
+    _check_sgc(request)
     _existing_file(request.reference, "--reference")
     if request.reconstruction is not None:
         _existing_file(request.reconstruction, "--reconstruction")
     elif request.scene is None:
         raise BadInputError("nothing to score: give --reconstruction VIDEO, --scene FILE.blend, or both")
-    blend, job = _scene(request.scene)
+    blend, job = _scene(request.scene, request.needs_passes)
     reconstruction = request.reconstruction
     if reconstruction is None and job is not None:
         reconstruction = job / "reconstruction.mp4"
         if not reconstruction.is_file():
             raise BadInputError(f"{job}: this render has no reconstruction.mp4; give the video as --reconstruction")
+    if request.reconstruction is not None and not request.needs_passes:
+        blend = None  # there is nothing to render it for
     clips = load_clips(request.checklist, None) if request.checklist is not None else None
-    provider = open_provider(request.judge) if request.judge is not None else None
+    provider = None
+    if request.judge is not None:
+        provider = open_provider(request.judge, drafts=request.out / "drafts", announce=announcer(reporter))
+        require_ready(provider, request.judge)
     if provider is not None and clips is None:
         reporter.warning("a judge is given but no checklist: nothing is judged; add --checklist CLIPS")
     _writable(request.out)
@@ -95,6 +118,17 @@ def check_request(request: ScoreRequest, *, reporter: Reporter, blender: Callabl
         clips=clips,
         provider=provider,
     )
+
+
+def _check_sgc(request: ScoreRequest) -> None:
+    if request.sgc_mode not in SGC_MODES:
+        raise BadInputError(f"--sgc-mode {request.sgc_mode}: there is no such mode; take one of {', '.join(SGC_MODES)}")
+    if request.estimator not in (None, *SGC_ESTIMATORS):
+        raise BadInputError(
+            f"--estimator {request.estimator}: there is no such estimator here; take one of {', '.join(SGC_ESTIMATORS)}"
+        )
+    if request.estimator == "blender" and request.scene is None:
+        raise BadInputError("--estimator blender takes the geometry from a scene; add --scene FILE.blend")
 
 
 def check_job_timeline(job: Path, reference: Timeline) -> None:
@@ -114,7 +148,7 @@ def _existing_file(path: Path, option: str) -> None:
         raise BadInputError(f"{option} {path}: not a file; give a video file")
 
 
-def _scene(scene: Path | None) -> tuple[Path | None, Path | None]:
+def _scene(scene: Path | None, needs_passes: bool) -> tuple[Path | None, Path | None]:
     """(the .blend, the finished job's folder), at most one of them."""
     if scene is None:
         return None, None
@@ -133,7 +167,7 @@ def _scene(scene: Path | None) -> tuple[Path | None, Path | None]:
         raise BadInputError(
             f"--scene {scene}: this render is not finished (its state is {state}); render it to its end"
         )
-    if not (scene / "geometry" / "geometry.json").is_file():
+    if needs_passes and not (scene / "geometry" / "geometry.json").is_file():
         raise BadInputError(f"--scene {scene}: this render has no passes; render it again with --passes")
     return None, scene
 

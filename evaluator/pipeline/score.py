@@ -6,6 +6,7 @@ OUT/report.html                             the page, which shows the two videos
 OUT/reference.mp4 OUT/reconstruction.mp4    copies, or previews where a browser would not play the file itself
 OUT/judgments/ OUT/operational/             what the judge answered, and what it could not be asked
 OUT/render/                                 the render job, where a scene was given
+OUT/estimates/                              geometry estimated from the pictures, where no scene was given
 """
 
 from __future__ import annotations
@@ -31,20 +32,18 @@ from ..report.html import write_report
 from ..results import Results, Unscored
 from ..scoring.aggregate import score_checklist
 from ..scoring.records import ChecklistScore
-from ..sgc.measure import measure_render
-from ..sgc.records import SgcResult
 from ..shots.compare import compare_shots, on_reference
 from ..shots.detect import detect_shots
 from ..shots.records import Shots
+from .consistency import SGC_OFF, measure_reference, measure_sgc
 from .playback import place_video
 from .provenance import provenance
 from .request import OUTPUTS, Plan, ScoreRequest, check_job_timeline, check_request
 
-__all__ = ["NO_CHECKLIST", "NO_JUDGE", "NO_SCENE", "ScoreRequest", "score"]
+__all__ = ["NO_CHECKLIST", "NO_JUDGE", "SGC_OFF", "ScoreRequest", "score"]
 
-NO_SCENE: Final = "no scene given: SGC takes its geometry from the scene, add --scene FILE.blend"
 NO_CHECKLIST: Final = "no checklist given: add --checklist CLIPS"
-NO_JUDGE: Final = "not judged: no judge configured, set --judge local:URL#MODEL"
+NO_JUDGE: Final = "not judged: no judge configured, set --judge PROVIDER:MODEL (matchcut judge --help lists them)"
 
 
 def score(request: ScoreRequest, *, reporter: Reporter, blender: Callable[[], Blender]) -> Results:
@@ -77,7 +76,10 @@ def _score(plan: Plan, reporter: Reporter) -> Results:
     timeline = check_timeline(reference, reconstruction, reporter=reporter)
     # on the reference's timeline, as a job's frames are; a video given beside it need not lie on it
     rebuilt_shots = on_reference(reconstruction_shots, reconstruction.timeline, reference.timeline)
-    sgc = _measure(job, rebuilt_shots.boundaries, reference.timeline, reporter)
+    sgc, sgc_frames = measure_sgc(
+        request, job, reconstruction, reconstruction_shots, rebuilt_shots, reference.timeline, reporter
+    )
+    reference_sgc = measure_reference(request, sgc, reference, reference_shots, reporter)
     checklist, judgments, failures = _judge(plan, clips, reference, reconstruction, reporter)
 
     inputs = [request.reference, reconstruction_path]
@@ -90,6 +92,8 @@ def _score(plan: Plan, reporter: Reporter) -> Results:
         timeline=timeline,
         shots=compare_shots(reference_shots, rebuilt_shots),
         sgc=sgc,
+        sgc_frames=sgc_frames,
+        reference_sgc=reference_sgc,
         checklist=checklist,
         clips=clips or [],
         judgments=[_masked(judgment, request) for judgment in judgments],
@@ -143,18 +147,11 @@ def _render(plan: Plan, timeline: Timeline, reporter: Reporter) -> tuple[Path, P
         engine=request.engine,
         device=request.device,
         pictures=pictures,
-        passes=True,
+        passes=request.needs_passes,
     )
     reconstruction = plan.reconstruction or outcome.video
     assert reconstruction is not None
-    return reconstruction, outcome.folder, outcome.status
-
-
-def _measure(job: Path | None, cuts: list[int], reference: Timeline, reporter: Reporter) -> SgcResult | Unscored:
-    if job is None:
-        return Unscored(reason=NO_SCENE)
-    within = sorted({cut for cut in cuts if 0 < cut < reference.frames})
-    return measure_render(job, cuts=within, reporter=reporter)
+    return reconstruction, outcome.folder if request.needs_passes else None, outcome.status
 
 
 def _judge(

@@ -12,10 +12,10 @@ from ..checklist.records import DIMENSIONS
 from ..media.records import Fault
 from ..protocol.timeline import nearest_frame
 from ..results import Results
-from ..sgc.records import COMPONENTS, Component, SgcResult
 from ..shots.records import Fade
 from .checks import CheckRow
-from .text import COMPONENT_LABELS, COMPONENT_UNITS, fade_text, significant, words
+from .consistency import AnySgc, Series, series_of
+from .text import fade_text, significant, words
 
 WIDTH = 1000.0
 """Width of a curve's drawing; its height is 100."""
@@ -94,7 +94,7 @@ class Gap:
 class Panel:
     """The curve of one SGC component over the pairs, as an SVG path in a drawing of 1000 by 100."""
 
-    component: Component
+    component: str
     label: str
     unit: str
     top: str
@@ -188,45 +188,42 @@ class Axis:
                 groups.append(CheckGroup(words(category).capitalize(), len(ends), marks))
         return groups
 
-    def panels(self, sgc: SgcResult) -> list[Panel]:
+    def panels(self, sgc: AnySgc) -> list[Panel]:
         """One curve per component. Pair f stands at the middle of frame f; nothing is drawn where it has no value.
 
-        A pair across a cut is not expected, so it is no gap. The frames of SGC are those of the render job, which lies
-        on the reference's timeline.
+        A pair across a cut is not expected, so it is no gap. The frames of a render job lie on the reference's
+        timeline; those of a video that SGC was estimated from are carried there.
         """
+        return [self._panel(series) for series in series_of(sgc)]
+
+    def _panel(self, series: Series) -> Panel:
+        carried = self._results.sgc_frames == "reconstruction" and self._rates[0] != self._rates[1]
         starts = self._results.shots.reconstruction_boundaries
-        expected = self._results.reference.timeline.frames
-        panels = []
-        for component in COMPONENTS:
-            values = {pair.frame: pair.components.get(component) for pair in sgc.pairs}
-            known = {frame: value for frame, value in values.items() if value is not None}
-            top = max(known.values(), default=0.0)
-            heights = {frame: _height(component, value) for frame, value in known.items()}
-            limit = max(heights.values(), default=0.0) or 1.0
-            points = {frame: (self._x(frame + 0.5), 100 - 94 * height / limit) for frame, height in heights.items()}
-            missing = [frame for frame in range(1, expected) if frame not in known and frame not in starts]
-            path, dots = _paths(points)
-            panels.append(
-                Panel(
-                    component=component,
-                    label=COMPONENT_LABELS[component],
-                    unit=COMPONENT_UNITS[component],
-                    top=significant(top),
-                    path=path,
-                    dots=dots,
-                    gaps=[Gap(self._x(a), round(self._x(b + 1) - self._x(a), 2)) for a, b in _runs(missing)],
-                    cuts=[self._x(start) for start in starts],
-                )
-            )
-        return panels
+        values = (
+            {self.to_reference(frame): value for frame, value in series.values.items()} if carried else series.values
+        )
+        known = {frame: value for frame, value in values.items() if value is not None}
+        top = max(known.values(), default=0.0)
+        heights = {frame: math.log1p(max(0.0, value)) if series.logarithm else value for frame, value in known.items()}
+        limit = max(heights.values(), default=0.0) or 1.0
+        points = {frame: (self._x(frame + 0.5), 100 - 94 * height / limit) for frame, height in heights.items()}
+        # at another rate not every frame of the reference has a pair
+        expected = sorted(values) if carried else range(1, self._results.reference.timeline.frames)
+        missing = [frame for frame in expected if frame not in known and frame not in starts]
+        path, dots = _paths(points)
+        return Panel(
+            component=series.component,
+            label=series.label,
+            unit=series.unit,
+            top=significant(top),
+            path=path,
+            dots=dots,
+            gaps=[Gap(self._x(a), round(self._x(b + 1) - self._x(a), 2)) for a, b in _runs(missing)],
+            cuts=[self._x(start) for start in starts],
+        )
 
     def _x(self, frame: float) -> float:
         return round(WIDTH * frame / self.frames, 2)
-
-
-def _height(component: Component, value: float) -> float:
-    # the score takes log(1 + v) of the variances and the depth error as it is
-    return value if component == "average_depth_consistency_error" else math.log1p(max(0.0, value))
 
 
 def _runs(frames: list[int]) -> list[tuple[int, int]]:

@@ -21,12 +21,19 @@ from ..protocol.files import write_text
 from ..protocol.timeline import Timeline
 from ..results import Results
 from ..scoring.records import ChecklistScore
-from ..sgc.records import COMPONENTS, SgcResult
+from ..sgc.robust.records import RobustResult
 from .axis import Axis
 from .checks import check_rows
+from .consistency import (
+    AnySgc,
+    component_rows,
+    floor_text,
+    interval_text,
+    pairs_text,
+    reference_text,
+    sgc_of,
+)
 from .text import (
-    COMPONENT_LABELS,
-    COMPONENT_UNITS,
     RATING_LABELS,
     RATING_MARKS,
     coverage,
@@ -120,7 +127,7 @@ def _environment() -> Environment:
 def _context(results: Results) -> dict[str, Any]:
     axis = Axis(results)
     rows = check_rows(results)
-    sgc = results.sgc if isinstance(results.sgc, SgcResult) else None
+    sgc = sgc_of(results)
     checklist = results.checklist if isinstance(results.checklist, ChecklistScore) else None
     names = [rating or "unrated" for rating in RATING_LABELS]
     used = {field: {getattr(row, field) for row in rows} for field in ("dimension", "category", "clip", "rating")}
@@ -138,8 +145,14 @@ def _context(results: Results) -> dict[str, Any]:
         "check_groups": axis.check_groups(rows),
         "panels": axis.panels(sgc) if sgc is not None and sgc.pairs else [],
         "sgc": sgc,
-        "sgc_reason": "" if isinstance(results.sgc, SgcResult) else results.sgc.reason,
-        "components": _components(sgc) if sgc is not None else [],
+        "sgc_reason": results.sgc.reason,
+        "components": component_rows(sgc) if sgc is not None else [],
+        "sgc_pairs": pairs_text(sgc) if sgc is not None else "",
+        "sgc_floor": floor_text(sgc) if sgc is not None and sgc.score is not None else "",
+        "sgc_interval": interval_text(sgc) if sgc is not None else "",
+        "sgc_reference": reference_text(results),
+        "worst_pairs": sgc.worst if isinstance(sgc, RobustResult) else [],
+        "sgc_frame": axis.to_reference if results.sgc_frames == "reconstruction" else int,
         "pair_reasons": _pair_reasons(sgc) if sgc is not None else [],
         "checklist": checklist,
         "checklist_reason": "" if isinstance(results.checklist, ChecklistScore) else results.checklist.reason,
@@ -164,7 +177,7 @@ def _playback(timeline: Timeline) -> dict[str, Any]:
     return {"rate": [timeline.rate.numerator, timeline.rate.denominator], "frames": timeline.frames}
 
 
-def _tiles(results: Results, sgc: SgcResult | None, checklist: ChecklistScore | None) -> list[Tile]:
+def _tiles(results: Results, sgc: AnySgc | None, checklist: ChecklistScore | None) -> list[Tile]:
     if checklist is not None and checklist.overall.value is not None:
         score = Tile("Overall score", f"{checklist.overall.value:.1f}", "of 100", coverage(checklist.overall), "plain")
     elif checklist is not None:
@@ -191,31 +204,15 @@ def _tiles(results: Results, sgc: SgcResult | None, checklist: ChecklistScore | 
     agree = results.shots.passed
     cuts = Tile("Cuts", "Agree" if agree else "Differ", "", cuts_text(results.shots), "good" if agree else "bad")
     if sgc is not None and sgc.score is not None:
-        pairs = f"lower is better; {sgc.pairs_scored} of {sgc.pairs_expected} pairs"
-        consistency = Tile("SGC", significant(sgc.score), "", pairs, "plain")
+        beside = [floor_text(sgc), f"lower is better; {pairs_text(sgc)}"]
+        consistency = Tile("SGC", significant(sgc.score), "", "; ".join(text for text in beside if text), "plain")
     else:
         reason = results.sgc.reason
         consistency = Tile("SGC", "Unscored", "", reason, "none")
     return [score, timeline, cuts, consistency]
 
 
-def _components(sgc: SgcResult) -> list[dict[str, str | None]]:
-    rows: list[dict[str, str | None]] = []
-    for component in COMPONENTS:
-        value = sgc.components.get(component)
-        rows.append(
-            {
-                "component": component,
-                "label": COMPONENT_LABELS[component],
-                "unit": COMPONENT_UNITS[component],
-                "value": significant(value) if value is not None else None,
-                "pairs": str(sgc.component_pairs.get(component, sgc.pairs_scored)),
-            }
-        )
-    return rows
-
-
-def _pair_reasons(sgc: SgcResult) -> list[PairReason]:
+def _pair_reasons(sgc: AnySgc) -> list[PairReason]:
     frames: dict[str, list[int]] = {}
     for pair in sgc.pairs:
         if pair.reason:
@@ -223,7 +220,7 @@ def _pair_reasons(sgc: SgcResult) -> list[PairReason]:
     return [PairReason(reason, found[:FRAMES_PER_REASON], len(found)) for reason, found in frames.items()]
 
 
-def _provenance(results: Results, sgc: SgcResult | None) -> list[FactGroup]:
+def _provenance(results: Results, sgc: AnySgc | None) -> list[FactGroup]:
     made = results.provenance
     program = [("matchcut", made.matchcut), ("Python", made.python), *made.packages.items(), ("seed", str(made.seed))]
     groups = [

@@ -57,8 +57,11 @@ def test_the_demo_tells_the_known_errors(root, artifacts):
     assert all(comparison["agrees"] for comparison in results["timeline"]["comparisons"])
     assert results["shots"]["reference_cuts"] == results["shots"]["reconstruction_cuts"] == [40]
     assert (results["sgc"]["pairs_scored"], results["sgc"]["pairs_expected"]) == (70, 70)
-    rotations = [pair["components"]["average_local_rotation_variance"] for pair in results["sgc"]["pairs"]]
-    assert statistics.median(rotations) < 1e-3, "the passes of a rigid scene agree"
+    assert (results["sgc"]["mode"], results["sgc"]["estimator"]) == ("robust", "blender-passes/1")
+    divergence = [pair["divergence_px"] for pair in results["sgc"]["pairs"]]
+    assert statistics.median(divergence) < 1e-2, "the passes of a rigid scene agree"
+    # the second shot turns and zooms from one place: there depth cannot be told
+    assert {pair["frame"] for pair in results["sgc"]["pairs"] if pair["observable"]} == set(range(1, 40))
 
     ratings = json.loads((root / "assets_ui" / "samples" / "two_shots" / "ratings.json").read_text())["ratings"][
         "proxy"

@@ -7,19 +7,38 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matchcut.evaluator.agreement.records import Study, Votes
 from matchcut.evaluator.audit.records import AuditReport
+from matchcut.evaluator.camera.records import CameraRequest
+from matchcut.evaluator.camera.request import answer
+from matchcut.evaluator.checklist.benchmark import Benchmark, BenchmarkVideo
 from matchcut.evaluator.checklist.records import Clip
 from matchcut.evaluator.cli.main import COMMANDS
+from matchcut.evaluator.judge.prices import PriceTable
 from matchcut.evaluator.judge.records import Judgment, OperationalFailure
+from matchcut.evaluator.judge.units import JudgedUnit
 from matchcut.evaluator.media.conform import Conformed
 from matchcut.evaluator.pipeline.playback import Preview
 from matchcut.evaluator.protocol.messages import parse_message
 from matchcut.evaluator.protocol.render_job import RenderJob
+from matchcut.evaluator.reliability.report import KnownRatings
+from matchcut.evaluator.sgc.estimators.precomputed import CamerasFile
+from matchcut.evaluator.tables.records import Table
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 READERS: dict[str, Any] = {
+    "matchcut-benchmark/1": lambda data: Benchmark.from_data(data, "docs"),
+    "matchcut-benchmark-video/1": lambda data: BenchmarkVideo.from_data(data, "docs"),
+    "matchcut-judged-unit/1": lambda data: JudgedUnit.from_data(data, "docs"),
+    "matchcut-table/1": lambda data: Table.from_data(data, "docs"),
+    "matchcut-prices/1": lambda data: PriceTable.from_data(data, "docs"),
+    "matchcut-ratings/1": lambda data: KnownRatings.from_data(data, "docs"),
+    "matchcut-agreement-study/1": lambda data: Study.from_data(data, "docs"),
+    "matchcut-agreement-votes/1": lambda data: Votes.from_data(data, "docs"),
+    "matchcut-cameras/1": lambda data: CamerasFile.from_data(data, "docs"),
+    "matchcut-camera-request/1": lambda data: answer(CameraRequest.from_data(data, "docs")),
     "matchcut-audit/1": lambda data: AuditReport.from_data(data, "docs"),
     "matchcut-conform/1": lambda data: Conformed.from_data(data, "docs"),
     "matchcut-preview/1": lambda data: Preview.from_data(data, "docs"),

@@ -35,6 +35,14 @@ def test_memory_is_measured_in_a_process_of_its_own(root, tmp_path):
     assert len(peaks) == 5 and all(20 < row["value"] < 600 and row["passed"] for row in peaks)
 
 
+def test_the_metric_is_compared_with_plain_formulas_where_scikit_learn_is_installed(root):
+    answer = perf(root, "sgc", "--tiny", "--rounds", 1, "--json")
+    if answer.returncode == 2:  # it is not installed
+        assert "pip install scikit-learn" in answer.stderr and answer.stderr.count("\n") == 2
+    else:
+        assert all(row["value"] > 0 for row in json.loads(answer.stdout)["rows"])
+
+
 @pytest.mark.parametrize("suite", ["nothing", ""])
 def test_an_unknown_suite_is_named(root, suite):
     answer = perf(root, suite)

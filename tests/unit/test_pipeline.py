@@ -9,7 +9,7 @@ import report_samples as samples
 import sgc_scenes as scenes
 from judge_stub import JudgeStub, error
 from matchcut.evaluator.judge.records import OperationalFailure
-from matchcut.evaluator.pipeline.score import NO_CHECKLIST, NO_JUDGE, NO_SCENE, ScoreRequest, score
+from matchcut.evaluator.pipeline.score import NO_CHECKLIST, NO_JUDGE, SGC_OFF, ScoreRequest, score
 from matchcut.evaluator.protocol.errors import BadInputError
 from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.protocol.render_job import RenderStatus
@@ -57,9 +57,10 @@ def finished_job(folder, frames=FRAMES, **status):
 
 
 def request(videos, folder, **changes):
-    return ScoreRequest(
-        **{"reference": videos / "given.mp4", "reconstruction": videos / "mine.mp4", "out": folder} | changes
-    )
+    """Without a scene SGC is not asked for, since estimating geometry from pictures takes its time."""
+    mode = "robust" if "scene" in changes else "off"
+    given = {"reference": videos / "given.mp4", "reconstruction": videos / "mine.mp4", "out": folder, "sgc_mode": mode}
+    return ScoreRequest(**given | changes)
 
 
 def test_two_videos_alone(videos, tmp_path):
@@ -72,12 +73,12 @@ def test_two_videos_alone(videos, tmp_path):
     assert results.timeline.passed
     assert results.shots.reference_cuts == [16, 32]
     assert [match.verdict for match in results.shots.matches] == ["found", "late"]
-    assert results.sgc == Unscored(reason=NO_SCENE)
+    assert results.sgc == Unscored(reason=SGC_OFF)
     assert results.checklist == Unscored(reason=NO_CHECKLIST)
     assert (out / "reference.mp4").read_bytes() == (videos / "given.mp4").read_bytes()
     assert (results.reference.path, results.provenance.blender) == ("given.mp4", None)
     assert results.provenance.packages["av"]
-    assert NO_SCENE in (out / "report.html").read_text(encoding="utf-8")
+    assert SGC_OFF in (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_same_input_same_bytes_and_no_place_of_this_machine(videos, checklist, tmp_path):
@@ -133,8 +134,25 @@ def job(tmp_path_factory, videos):
     return folder
 
 
-def test_geometry_of_a_finished_render_gives_sgc(videos, job, tmp_path):
-    results = run(request(videos, tmp_path / "out", scene=job))
+def test_without_a_scene_the_geometry_of_both_videos_is_estimated(videos, tmp_path):
+    """Flat pictures that move on their own have no geometry: an outcome with its reason, twice the same."""
+    out = tmp_path / "out"
+    results = run(request(videos, out, sgc_mode="robust"))
+    assert results.sgc.estimator.startswith("classical") and results.sgc_frames == "reconstruction"
+    assert results.sgc.score is None and results.sgc.reason
+    assert results.reference_sgc.estimator == results.sgc.estimator
+    assert (out / "estimates").is_dir()
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "classical" in page and "The reference: unscored" in page
+    before = (out / "results.json").read_bytes()
+    run(request(videos, out, sgc_mode="robust"))
+    assert (out / "results.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("mode", ["robust", "paper"])
+def test_geometry_of_a_finished_render_gives_sgc(videos, job, tmp_path, mode):
+    results = run(request(videos, tmp_path / "out", scene=job, sgc_mode=mode))
+    assert results.sgc.mode == mode and results.reference_sgc is None and results.sgc_frames == "reference"
     assert results.sgc.pairs_expected == FRAMES - 1 - 2  # no pair crosses a cut of the reconstruction
     assert results.sgc.pairs_scored > 0
     assert {pair.frame for pair in results.sgc.pairs} == set(range(1, FRAMES)) - {16, 35}
@@ -226,6 +244,9 @@ BAD = {
     "another setting": ({"setting": "perfect"}, "proxy, simplified, detailed"),
     "no such judge": ({"judge": "oracle:1", "checklist": "fine.json"}, "oracle"),
     "no samples": ({"samples": 0}, "--samples 0"),
+    "no such mode of SGC": ({"sgc_mode": "quick"}, "--sgc-mode quick"),
+    "no such estimator": ({"estimator": "magic"}, "--estimator magic"),
+    "passes without a scene": ({"estimator": "blender"}, "--estimator blender"),
     "an output that is a file": ({"out": "text.mp4"}, "cannot be written"),
 }
 
@@ -251,7 +272,9 @@ def test_bad_input_is_one_line_and_nothing_is_written(videos, faulty, tmp_path, 
     changes, expected = BAD[fault]
     out = tmp_path / "out"
     paths = {
-        name: faulty / value for name, value in changes.items() if name not in ("setting", "judge", "samples") and value
+        name: faulty / value
+        for name, value in changes.items()
+        if name not in ("setting", "judge", "samples", "sgc_mode", "estimator") and value
     }
     with pytest.raises(BadInputError) as caught:
         run(request(videos, out, **changes | paths))
