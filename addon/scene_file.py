@@ -20,13 +20,18 @@ CHOSEN = "matchcut_chosen"
 def open_scene(path: Path) -> None:
     """Open a .blend at the scene that it was saved for, without running its scripts.
 
-    Raises BadInputError where Blender cannot.
+    Raises BadInputError where Blender cannot, or a newer one wrote it: this one would lose some of it without a word.
     """
     try:
         bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False, use_scripts=False)
     except RuntimeError as error:
         reason = " ".join(str(error).removeprefix("Error: ").split())
         raise BadInputError(f"{path}: Blender cannot open it ({reason})") from error
+    if bpy.data.version[:2] > bpy.app.version[:2]:
+        wrote, own = (".".join(map(str, version[:2])) for version in (bpy.data.version, bpy.app.version))
+        raise BadInputError(
+            f"{path}: saved by Blender {wrote}, and this {own} would lose some of it; set $BLENDER to the newer one"
+        )
     for scene in bpy.data.scenes:
         if CHOSEN in scene:
             del scene[CHOSEN]

@@ -104,8 +104,9 @@ def _problems(scene: Any, timeline: Timeline) -> Iterator[str]:
         yield f"the scene's time is stretched {render.frame_map_old}:{render.frame_map_new}; the reference's is not"
     if own.frames != timeline.frames or scene.frame_step != 1:
         last = scene.frame_start + timeline.frames - 1
+        shown = len(range(scene.frame_start, scene.frame_end + 1, scene.frame_step))
         step = "" if scene.frame_step == 1 else f" in steps of {scene.frame_step}"
         yield (
-            f"the scene's range is {scene.frame_start}-{scene.frame_end}{step} ({own.frames} frames); "
+            f"the scene's range is {scene.frame_start}-{scene.frame_end}{step} ({shown} frames); "
             f"the reference's {timeline.frames} frames need {scene.frame_start}-{last}"
         )

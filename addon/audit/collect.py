@@ -11,11 +11,12 @@ import bpy
 
 from ...evaluator.protocol.files import write_json
 from ..scene_file import open_scene
+from .attributes import find_coloured_geometry
 from .external import find_assets, find_external_files, find_libraries
 from .files import Exporter
 from .findings import SEVERITIES, Finding
 from .images import find_images
-from .pixels import find_coloured_geometry, find_mosaics
+from .mosaics import find_mosaics
 from .reach import Reach
 from .scripts import find_colour_curves, find_drivers, find_hidden_data, find_shader_code, find_texts
 from .strips import find_file_outputs, find_strips
@@ -32,12 +33,13 @@ _EXPORTING: Final[tuple[Callable[[Reach, Exporter], Iterator[Finding]], ...]] = 
 )  # fmt: skip
 
 
-def collect(scene: Any, folder: Path) -> tuple[list[Finding], list[str]]:
+def collect(scene: Any, folder: Path, frames: int | None = None) -> tuple[list[Finding], list[str]]:
     """(findings, notes) of the open file, whose `scene` is rendered; pictures to compare are written below `folder`.
 
-    The gravest findings come first. Notes say what was left out.
+    `frames` is how many are rendered, None for the scene's own range. The gravest findings come first.
+    Notes say what was left out.
     """
-    reach, exporter = Reach(scene), Exporter(folder / "pictures")
+    reach, exporter = Reach(scene, frames), Exporter(folder / "pictures")
     findings = [finding for look in _LOOKING for finding in look(reach)]
     findings += [finding for look in _EXPORTING for finding in look(reach, exporter)]
     findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), finding.kind, finding.type, finding.name))
@@ -49,11 +51,14 @@ def collect(scene: Any, folder: Path) -> tuple[list[Finding], list[str]]:
     return findings[:MOST_FINDINGS], notes
 
 
-def audit_scene(path: Path, folder: Path) -> None:
-    """Open a .blend and write `folder/findings.json`. Raises BadInputError where Blender cannot open it."""
+def audit_scene(path: Path, folder: Path, frames: int | None = None) -> None:
+    """Open a .blend, of which `frames` are rendered, and write `folder/findings.json`.
+
+    Raises BadInputError where Blender cannot open it.
+    """
     open_scene(path)
     scene = bpy.context.scene
-    findings, notes = collect(scene, folder)
+    findings, notes = collect(scene, folder, frames)
     write_json(
         folder / "findings.json",
         {

@@ -54,7 +54,7 @@ def find_assets(reach: Reach) -> Iterator[Finding]:
             what = f"marked as an asset{': ' if told else ''}{', '.join(told)}"
             yield Finding("asset", severity, kind_of(block), block.name, what)
     for filepath, blocks in appended.items():
-        bundled = _is_bundled(filepath) and {block.id_type for block in blocks} <= _BUNDLED_TYPES
+        bundled = _is_bundled(filepath) and {block.id_type for block in blocks} <= _BUNDLED_TYPES | {"MATERIAL"}
         where = places(label(block) for block in blocks)
         what = f"{len(blocks)} datablocks were appended from it"
         kind, severity = ("bundled_asset", "note") if bundled else ("appended", "suspicious")
@@ -103,6 +103,10 @@ def _modifier(item: Any, modifier: Any, reach: Reach) -> Iterator[Finding]:
         what = f"ocean cache in {stored(modifier.filepath)}"
         yield Finding("simulation_cache", "suspicious", "object", item.name, what, [where])
     elif modifier.type == "NODES":
+        kept = [bake.node for bake in modifier.bakes if bake.node and bake.node.bl_idname == "GeometryNodeBake"]
+        if kept:
+            what = f"the node '{kept[0].name}' shows what was baked, which cannot be looked at"
+            yield Finding("simulation_cache", "suspicious", "object", item.name, what, [where])
         on_disk = [bake for bake in modifier.bakes if bake.use_custom_path]
         if on_disk or modifier.bake_directory:
             directory = on_disk[0].directory if on_disk else modifier.bake_directory

@@ -37,6 +37,32 @@ def is_flat(points: Array) -> bool:
     return bool(spread[0] <= 0.02 * spread[1])
 
 
+def heights(points: Array) -> Array:
+    """(N, 1) distances of points (N, 3) from the plane that they lie nearest to, above 0 on one of its sides."""
+    centred = np.nan_to_num(points - points.mean(0), posinf=0, neginf=0)
+    _, axes = np.linalg.eigh(np.cov(centred.T))
+    return np.asarray(centred @ axes[:, :1], np.float32)
+
+
+def seen(points: NDArray[np.float64], colours: Array, aspect: float) -> NDArray[np.uint8] | None:
+    """A picture (H, W, 3) uint8 of points (N, 4) in a camera's clip space with colours (N, 3) in 0 … 1.
+
+    Of the points in one cell the nearest is seen. None where they cover too little of the picture.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        place = points[:, :2] / points[:, 3:]
+    inside = (points[:, 3] > 0) & (np.abs(place) < 1).all(1)
+    width = int(np.clip(round(float(inside.sum() * aspect) ** 0.5), 8, LONGEST_SIDE))
+    height = int(np.clip(round(width / aspect), 8, LONGEST_SIDE))
+    order = np.flatnonzero(inside)[np.argsort(-points[inside, 3], kind="stable")]
+    x, y = ((place[order] * (1, -1) + 1) / 2 * (width, height)).astype(np.int64).T
+    image, known = np.zeros((height, width, 3)), np.zeros((height, width), bool)
+    image[y, x], known[y, x] = colours[order], True  # of several the last one stays
+    if known.mean() < LEAST_COVERED:
+        return None
+    return np.asarray((_filled(image, known).clip(0, 1) * 255).round(), np.uint8)
+
+
 def _planes(centred: Array) -> list[Array]:
     """(N, 2) views of the points; along the axes of their box they are not turned within the plane."""
     extent = np.ptp(centred, axis=0)

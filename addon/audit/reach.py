@@ -29,15 +29,20 @@ Visit = Callable[[Any, str, State, Any], None]
 
 
 class Reach:
-    """The datablocks that the open file's render reads, starting from the scene that is rendered."""
+    """The datablocks that the open file's render reads, starting from the scene that is rendered.
 
-    def __init__(self, scene: Any) -> None:
+    `frames` says how many are rendered from the scene's first one on; None stands for the scene's own range.
+    """
+
+    def __init__(self, scene: Any, frames: int | None = None) -> None:
+        self.first = scene.frame_start
+        self.last = scene.frame_end if frames is None else scene.frame_start + frames - 1
         self.users: dict[Any, set[Any]] = bpy.data.user_map()
         self._uses: dict[Any, set[Any]] = defaultdict(set)
         for used, users in self.users.items():
             for user in users:
                 self._uses[user].add(used)
-        self.scenes = _rendered_scenes(scene)
+        self.scenes, self.sequenced = _rendered_scenes(scene)
         self.rendered: set[Any] = set()
         for rendered in self.scenes:
             self._add_scene(rendered)
@@ -53,7 +58,7 @@ class Reach:
         objects = {
             item
             for layer in scene.view_layers
-            if layer.use
+            if layer.use or is_animated(scene, layer.path_from_id("use"))
             for item in _shown(layer.layer_collection or _Whole(scene.collection))
         }
         others = (used for used in self._uses[scene] if used.id_type not in ("OBJECT", "COLLECTION", "SCENE"))
@@ -72,20 +77,45 @@ class Reach:
             waiting += [used for used in self._uses[block] if not (hidden and used.id_type == "OBJECT" and _off(used))]
 
 
-def _rendered_scenes(scene: Any) -> list[Any]:
-    """The scene, its background sets, and the scenes that its sequencer shows, from each of them on."""
+def _rendered_scenes(scene: Any) -> tuple[list[Any], set[Any]]:
+    """The scene, its background sets, and those that its compositor and sequencer show, from each of them on.
+
+    Also those among them whose sequencer is in the output: a scene strip shows it whatever that scene's setting is.
+    """
     found: list[Any] = []
-    waiting = [scene]
+    sequenced: set[Any] = set()
+    waiting = [(scene, scene.render.use_sequencer)]
     while waiting:
-        item = waiting.pop()
-        if item is None or item in found:
+        item, by_sequencer = waiting.pop()
+        if item is None or (item in found and (item in sequenced or not by_sequencer)):
             continue
-        found.append(item)
-        waiting.append(item.background_set)
-        if item.render.use_sequencer and item.sequence_editor is not None:
-            strips = item.sequence_editor.strips_all
-            waiting += [strip.scene for strip in strips if strip.type == "SCENE" and not strip.mute]
-    return found
+        found += [] if item in found else [item]
+        sequenced |= {item} if by_sequencer else set()
+        waiting += [(other, False) for other in (item.background_set, *_composited(item))]
+        if by_sequencer and item.sequence_editor is not None:
+            strips = [strip for strip in item.sequence_editor.strips_all if strip.type == "SCENE" and strip.scene]
+            waiting += [
+                (strip.scene, strip.scene_input == "SEQUENCER")
+                for strip in strips
+                if not strip.mute or is_animated(item, f"{strip.path_from_id()}.mute")
+            ]
+    return found, sequenced
+
+
+def _composited(scene: Any) -> Iterator[Any]:
+    """The other scenes whose layers the nodes of a scene's compositor show, groups within groups included."""
+    waiting = [tree for tree, enabled in _compositors(scene) if enabled and scene.render.use_compositing]
+    seen: set[Any] = set()
+    while waiting:
+        tree = waiting.pop()
+        if tree is None or tree in seen:
+            continue
+        seen.add(tree)
+        for node in live_nodes(tree):
+            other = getattr(node, "scene", None)
+            if isinstance(other, bpy.types.Scene) and other != scene:
+                yield other
+            waiting.append(getattr(node, "node_tree", None))
 
 
 class _Whole:
@@ -127,15 +157,22 @@ def is_animated(block: Any, path: str) -> bool:
     if data is None:
         return False
     driven = any(curve.data_path == path for curve in data.drivers)
-    return driven or any(curve.data_path == path for curve in curves_of(data.action))
+    return driven or any(curve.data_path == path for curve in curves_of(data))
 
 
-def curves_of(action: Any) -> Iterator[Any]:
-    """The F-curves of an action; none for None."""
-    for layer in action.layers if action is not None else ():
-        for strip in layer.strips:
-            for bag in strip.channelbags:
-                yield from bag.fcurves
+def curves_of(data: Any) -> Iterator[Any]:
+    """The F-curves of a datablock's animation data, of its NLA strips too; none for None."""
+    actions = [data.action] if data is not None else []
+    strips = [strip for track in data.nla_tracks for strip in track.strips] if data is not None else []
+    while strips:
+        strip = strips.pop()
+        actions.append(strip.action)
+        strips += list(strip.strips)
+    for action in dict.fromkeys(actions):
+        for layer in action.layers if action is not None else ():
+            for part in layer.strips:
+                for bag in part.channelbags:
+                    yield from bag.fcurves
 
 
 class TreeWalk:
@@ -237,15 +274,20 @@ def modifier_state(item: Any, modifier: Any, reach: Reach) -> State:
 
 
 def strips_of(scene: Any, reach: Reach) -> Iterator[tuple[Any, bool]]:
-    """The sequencer's strips, each with whether it is in the output of the rendered range."""
+    """The sequencer's strips, each with whether it is in the output; a switch that is animated may be on."""
     editor = scene.sequence_editor
     if editor is None:
         return
-    muted = {index for index, channel in enumerate(editor.channels) if channel.mute}
-    on = scene in reach.rendered and scene.render.use_sequencer
+
+    def off(item: Any) -> bool:
+        return item.mute and not is_animated(scene, f"{item.path_from_id()}.mute")
+
+    muted = {index for index, channel in enumerate(editor.channels) if off(channel)}
     for strip in editor.strips_all:
-        within = strip.left_handle <= scene.frame_end and strip.right_handle > scene.frame_start
-        yield strip, on and within and not strip.mute and strip.channel not in muted
+        # another scene is shown at any of its frames
+        outside = strip.left_handle > reach.last or strip.right_handle <= reach.first
+        within = scene != reach.scenes[0] or not outside
+        yield strip, scene in reach.sequenced and within and not off(strip) and strip.channel not in muted
 
 
 def _used_by(block: Any, reach: Reach) -> str:

@@ -106,7 +106,7 @@ def find_colour_curves(reach: Reach) -> Iterator[Finding]:
     """Colours that hundreds of curves or drivers set: what a picture made of many lamps or tiles needs."""
     colours, keys, holders = set(), 0, []
     for block, data in animated(reach):
-        curves = [curve for curve in (*curves_of(data.action), *data.drivers) if _COLOUR.search(curve.data_path)]
+        curves = [curve for curve in (*curves_of(data), *data.drivers) if _COLOUR.search(curve.data_path)]
         colours |= {(block, curve.data_path) for curve in curves}
         keys += sum(len(curve.keyframe_points) for curve in curves)
         holders += [label(block)] if curves else []

@@ -71,6 +71,11 @@ def _in_nodes(reach: Reach) -> Iterator[Found]:
     walk = TreeWalk(visit)
     for tree, holder, where, state in rooted_trees(reach):
         walk.walk(tree, holder, where, state)
+        if isinstance(holder, bpy.types.Material) and any(
+            scene.display.shading.color_type == "TEXTURE" for scene in reach.scenes
+        ):  # connected or not
+            shown = [node for node in tree.nodes if node.type == "TEX_IMAGE" and node.image is not None]
+            found += [(node.image, Use(f"{where}, node '{node.name}' (in Workbench)", state, holder)) for node in shown]
     return iter(found)
 
 

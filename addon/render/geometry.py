@@ -18,6 +18,7 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
+from ...evaluator.protocol.errors import OperationalError
 from ...evaluator.protocol.files import atomic_path
 from ...evaluator.protocol.geometry import ARRAYS, chunk_path, is_complete, write_about
 from ...evaluator.protocol.render_job import RenderJob
@@ -25,10 +26,12 @@ from .camera import camera_at, check_pinhole, intrinsics, world_to_camera
 from .clock import Clock
 from .exr import read_channels
 from .objects import number_objects
-from .pictures import go_to, render_current, save_render
+from .pictures import go_to, refuse_full_disk, render_current, save_render
 from .settings import layers_in_picture, render_geometry_only, use_device, write_passes
 from .still import is_animated
 
+PASSES_BYTES = 64
+"""The most that a pixel of a view layer's passes takes on disk."""
 NO_DEPTH = 1e9  # Blender writes 1e10 where nothing was hit
 
 
@@ -135,6 +138,9 @@ def _render_frame(
     try:
         save_render(scene, exr)
         channels = read_channels(exr)
+    except OperationalError:
+        refuse_full_disk(exr.parent, PASSES_BYTES * len(layers) * job.size[0] * job.size[1])
+        raise
     finally:
         exr.unlink(missing_ok=True)
     nearest = _nearest(channels, [layer.name for layer in layers])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Collection
 from contextlib import suppress
@@ -12,7 +13,7 @@ import bpy
 
 from ...evaluator.protocol.errors import BadInputError, ExitStatus, MatchcutError, OperationalError
 from ...evaluator.protocol.geometry import chunks_of, write_index
-from ...evaluator.protocol.render_job import STATUS_FILE, RenderJob, RenderStatus, part_status
+from ...evaluator.protocol.render_job import DISK_FULL, STATUS_FILE, RenderJob, RenderStatus, part_status
 from ..scene_file import save_copy
 from ..timeline import match_timeline, timeline_problems
 from .clock import Clock
@@ -45,7 +46,8 @@ def run_job(folder: Path, frames: tuple[int, int] | None = None, skip: Collectio
         except MatchcutError as error:
             return _fail(clock, str(error), error)
         except OSError as error:
-            return _fail(clock, f"{folder}: cannot be written ({error})", error)
+            full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+            return _fail(clock, f"{folder}: {DISK_FULL if full else f'cannot be written ({error})'}", error)
     except OSError as error:  # not even the status could be written
         sys.stderr.write(f"matchcut: {folder}: cannot be written ({error})\n")
         return ExitStatus.OPERATIONAL_FAILURE
@@ -117,9 +119,7 @@ def _render(folder: Path, job: RenderJob, frames: tuple[int, int], skip: Collect
     status.device = use_device(scene, bpy.context.preferences, job.device)
     status.denoiser, notes = use_denoiser(scene)
     status.notes += notes
-    use_view(scene, job.view_transform)
-    status.view_transform = scene.view_settings.view_transform
-    status.display_device = scene.display_settings.display_device
+    status.view_transform, status.display_device = use_view(scene, job.view_transform)
     status.notes += mute_file_outputs(scene)
     clock.enter("rendering")
     if job.pictures:

@@ -37,11 +37,6 @@ def open_job_scene(path: Path, source: Path, *, view_is_chosen: bool) -> list[st
     """
     with _listening() as told:
         open_scene(path)
-    if bpy.data.version[:2] > bpy.app.version[:2]:
-        wrote, own = (".".join(map(str, version[:2])) for version in (bpy.data.version, bpy.app.version))
-        raise BadInputError(
-            f"{source}: saved by Blender {wrote}, and this {own} would lose some of it; set $BLENDER to the newer one"
-        )
     lost = missing_files(bpy.data.libraries)
     if lost:
         raise BadInputError(

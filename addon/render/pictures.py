@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,8 @@ from .clock import Clock
 from .settings import write_png
 
 LAST_FRAME = 1048574  # of every Blender scene
+PICTURE_BYTES = 4
+"""The most that a pixel of a PNG takes, with what the file has besides."""
 
 
 def check_frames(scene: Any, first: int, last: int) -> None:
@@ -57,6 +62,12 @@ def save_render(scene: Any, path: Path) -> None:
         raise OperationalError(f"{path}: Blender cannot write it ({' '.join(str(error).split())})") from error
 
 
+def refuse_full_disk(folder: Path, needed: int) -> None:
+    """Raise OSError where the disk has not room for `needed` bytes: Blender says nothing when a disk fills up."""
+    if shutil.disk_usage(folder).free < needed:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+
+
 def render_pictures(folder: Path, job: RenderJob, frames: Iterable[int], clock: Clock) -> None:
     """Render those of `frames` whose picture is not there or not whole."""
     scene = bpy.context.scene
@@ -68,9 +79,13 @@ def render_pictures(folder: Path, job: RenderJob, frames: Iterable[int], clock: 
             continue
         clock.begin(frame)
         with atomic_path(path) as temporary:
-            _render_file(scene, scene.frame_start + frame, temporary)
-            if not is_finished(temporary, job.size):
-                raise OperationalError(f"{path}: Blender wrote no picture of {job.size[0]}x{job.size[1]} pixels")
+            try:
+                _render_file(scene, scene.frame_start + frame, temporary)
+                if not is_finished(temporary, job.size):
+                    raise OperationalError(f"{path}: Blender wrote no picture of {job.size[0]}x{job.size[1]} pixels")
+            except OperationalError:
+                refuse_full_disk(path.parent, PICTURE_BYTES * job.size[0] * job.size[1])
+                raise
             temporary.write_bytes(without_text(temporary.read_bytes()))
         clock.end()
 

@@ -24,7 +24,10 @@ def use_engine(scene: Any, engine: str | None) -> None:
 
 
 def use_samples(scene: Any, samples: int | None) -> int | None:
-    """Set the samples a pixel where `samples` is given; returns those in effect, None where the engine has none."""
+    """Set the samples a pixel where `samples` is given; returns those in effect, None where the engine has none.
+
+    Of view layers with numbers of their own, which Cycles may prefer to the scene's, the largest is returned.
+    """
     owner, name = {
         "CYCLES": (getattr(scene, "cycles", None), "samples"),
         "BLENDER_EEVEE": (scene.eevee, "taa_render_samples"),
@@ -34,7 +37,18 @@ def use_samples(scene: Any, samples: int | None) -> int | None:
     if samples is not None:
         setattr(owner, name, samples)
     effective: int = getattr(owner, name)
-    return effective
+    if scene.render.engine != "CYCLES":
+        return effective
+    if samples is not None:
+        owner.use_layer_samples = "IGNORE"
+    return max(_layer_samples(layer.samples, effective, owner.use_layer_samples) for layer in layers_in_picture(scene))
+
+
+def _layer_samples(own: int, samples: int, mode: str) -> int:
+    """The samples of a view layer, 0 for none of its own, in a scene of `samples` that treats it by `mode`."""
+    if own == 0 or mode == "IGNORE":
+        return samples
+    return min(own, samples) if mode == "BOUNDED" else own
 
 
 def use_device(scene: Any, preferences: Any, device: str) -> str:
@@ -81,15 +95,21 @@ def use_denoiser(scene: Any) -> tuple[str, list[str]]:
     return name, []
 
 
-def use_view(scene: Any, view_transform: str | None) -> None:
-    """Choose the view transform where one is given. Raises BadInputError where this Blender lacks it."""
-    if view_transform is None:
-        return
-    try:
-        scene.view_settings.view_transform = view_transform
-    except TypeError as error:
-        known = str(error).partition(" in ")[2].strip("()") or "none"
-        raise BadInputError(f"this Blender has no view transform {view_transform!r}; it has {known}") from None
+def use_view(scene: Any, view_transform: str | None) -> tuple[str, str]:
+    """Choose the view transform where one is given; returns the view transform and the display in effect.
+
+    Raises BadInputError where this Blender lacks it.
+    """
+    image = scene.render.image_settings
+    if view_transform is not None:
+        image.color_management = "FOLLOW_SCENE"  # else saved pictures have a view of their own
+        try:
+            scene.view_settings.view_transform = view_transform
+        except TypeError as error:
+            known = str(error).partition(" in ")[2].strip("()") or "none"
+            raise BadInputError(f"this Blender has no view transform {view_transform!r}; it has {known}") from None
+    owner = image if image.color_management == "OVERRIDE" else scene
+    return owner.view_settings.view_transform, owner.display_settings.display_device
 
 
 def compositor_trees(scene: Any) -> list[Any]:
@@ -127,6 +147,7 @@ def write_png(scene: Any) -> None:
     image.color_mode = "RGB"
     image.color_depth = "8"
     image.compression = 15
+    scene.render.save_output = True  # an artist may save by the compositor's nodes alone
     scene.render.use_file_extension = True
     scene.render.use_overwrite = True
     scene.render.use_placeholder = False

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from ..environment.blender import Blender, blend_sha256
 from ..media.probe import probe
 from ..media.records import VideoInfo
 from ..protocol.messages import Reporter
+from ..protocol.scratch import scratch_folder
 from .candidates import Candidate, UnreadableError, read_candidates
 from .child import find_in_scene
 from .match import ReferenceFrames
@@ -32,8 +32,8 @@ def audit(scene: Path, reference: Path, *, blender: Blender, reporter: Reporter)
     reporter.status(f"reading {reference.name}")
     info = probe(reference)
     reporter.status(f"looking through {scene.name} with Blender {blender.version}")
-    with tempfile.TemporaryDirectory(prefix="matchcut-audit-", ignore_cleanup_errors=True) as folder:
-        found = find_in_scene(scene, Path(folder), blender)
+    with scratch_folder("audit") as folder:
+        found = find_in_scene(scene, folder, blender, info.timeline.frames)
         comparison = _Comparison(info, reporter)
         findings = [told for entry in found["findings"] if (told := comparison.finding(entry)) is not None]
     findings.sort(key=lambda item: (SEVERITIES.index(item.severity), not item.matches, item.kind, item.type, item.name))

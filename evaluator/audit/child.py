@@ -14,8 +14,8 @@ FORMAT: Final = "matchcut-audit-findings/1"
 MOST_SECONDS: Final = 900
 
 
-def find_in_scene(scene: Path, folder: Path, blender: Blender) -> dict[str, Any]:
-    """The findings of `scene`, and its pictures below `folder`, both written by a child Blender.
+def find_in_scene(scene: Path, folder: Path, blender: Blender, frames: int) -> dict[str, Any]:
+    """The findings of `scene`, of which `frames` are rendered, and its pictures below `folder`, from a child Blender.
 
     The child starts from factory settings, runs none of the file's scripts, and ends when this process does. Raises
     BadInputError where Blender cannot open the scene or does not start, OperationalError where it fails otherwise.
@@ -25,6 +25,7 @@ def find_in_scene(scene: Path, folder: Path, blender: Blender) -> dict[str, Any]
         "audit-scene",
         str(scene.resolve()),
         str(folder.resolve()),
+        str(frames),
         seconds=MOST_SECONDS,
         where=f"{scene}: looking through it",
     )

@@ -30,7 +30,7 @@ WHY: Final[dict[str, str]] = {
     "volume": _ASSET,
     "cache_file": f"{_ASSET}; a cache carries geometry and motion that were made elsewhere",
     "import_node": f"{_ASSET}; the node reads geometry from a file as the scene renders",
-    "simulation_cache": "the motion comes from files beside the scene: see that they are its own simulation",
+    "simulation_cache": "what was computed before is shown as it is: see that it is the scene's own simulation",
     "light_profile": "a measured light profile is an external file",
     "font": "letters drawn with a font file are allowed; the file has to come along",
     "sound": "sound does not reach the picture",

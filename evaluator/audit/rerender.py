@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from ..protocol.errors import BadInputError, OperationalError
 from ..protocol.files import sha256_of, write_json
 from ..protocol.messages import Reporter
 from ..protocol.render_job import RenderJob, RenderStatus, frame_path
+from ..protocol.scratch import scratch_folder
 from ..render.batches import Run
 from ..render.child import Batch
 from ..shots.detect import detect_shots
@@ -105,8 +105,7 @@ def rerender(
     chosen = choose_frames(given.timeline.frames, shots.boundaries, count, seed)
     job = _job(submitted, given, made, device)
     apart = sealed(blender)
-    with tempfile.TemporaryDirectory(prefix="matchcut-rerender-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with scratch_folder("rerender") as folder:
         reporter.status(f"rendering frames {', '.join(map(str, chosen))} again with Blender {blender.version}")
         status, failed = _render(job, folder, chosen, apart, reporter)
         compared = list(_compare(folder, chosen, failed, given, made))
@@ -118,7 +117,7 @@ def rerender(
         samples=status.samples, engine=status.engine, device=status.device, blender=status.blender or blender.version,
         isolation=apart.isolation, threshold_levels=LEVELS, frames=compared, verdict=verdict_of(compared),
         nearer_to_reference=any(frame.nearer_to_reference for frame in compared),
-        notes=[*_notes(submitted), *status.notes],
+        notes=[*_notes(submitted, job, made), *status.notes],
     )  # fmt: skip
 
 
@@ -130,16 +129,30 @@ def _job(submitted: Submitted, given: VideoInfo, made: VideoInfo, device: str | 
         raise BadInputError(f"{submitted.scene}: cannot be read ({error.strerror})") from error
     job = RenderJob(str(scene), timeline, 0, timeline.frames - 1, scene_sha256=digest, device=device or "auto")
     asked = submitted.asked
-    if asked is None:  # of the scale the video alone tells
+    if asked is not None:
+        job = replace(
+            job, scale=asked.scale, samples=asked.samples, engine=asked.engine, view_transform=asked.view_transform,
+            device=device or asked.device,
+        )  # fmt: skip
+    if asked is None or job.size != _size(made):
+        # whoever made the record could ask for a few pixels, in which every picture looks alike
         scale = made.timeline.height / timeline.height
-        return replace(job, scale=scale if 0 < scale <= 4 else 1.0)
-    return replace(
-        job, scale=asked.scale, samples=asked.samples, engine=asked.engine, view_transform=asked.view_transform,
-        device=device or asked.device,
-    )  # fmt: skip
+        job = replace(job, scale=scale if 0 < scale <= 4 else 1.0)
+    return job
 
 
-def _notes(submitted: Submitted) -> Iterator[str]:
+def _size(video: VideoInfo) -> tuple[int, int]:
+    return video.timeline.width, video.timeline.height
+
+
+def _notes(submitted: Submitted, job: RenderJob, made: VideoInfo) -> Iterator[str]:
+    if submitted.asked is not None and submitted.asked.scale != job.scale:
+        yield (
+            f"the settings say {submitted.asked.scale:g} times the reference's size, and the video has "
+            f"{made.timeline.width}x{made.timeline.height} pixels: it was rendered again at {job.scale:g} times it"
+        )
+    if job.size != _size(made):
+        yield "the video's size is no even part of the reference's: the pictures were compared at the smaller size"
     if submitted.asked is not None and submitted.asked.addons:
         yield f"it was rendered with add-ons, which were not enabled: {', '.join(submitted.asked.addons)}"
 

@@ -9,9 +9,13 @@ import secrets
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..protocol.errors import BadInputError, ExitStatus
 from ..protocol.messages import Reporter
+
+if TYPE_CHECKING:
+    from ..audit.records import AuditReport
 
 DESCRIPTION = """Look through a scene for what a reconstruction may not contain: external assets, and pictures in place
 of modelling. Every image, movie, sequencer strip, library, cache, script and driver of the file is named with where it
@@ -54,8 +58,6 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     from ..audit.audit import audit
     from ..audit.records import passes
     from ..audit.rerender import check_request, find_submitted, rerender
-    from ..audit.rerender import report_lines as rerender_lines
-    from ..audit.text import report_lines
     from ..environment.blender import find_blender
     from ..environment.sealed import sealed
     from ..shots.detect import detect_shots
@@ -83,11 +85,23 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         )  # fmt: skip
         passed = passes(report.findings, again)
         report = report.model_copy(update={"rerender": again, "passed": passed})
-    if args.out is not None:
-        report.write(args.out)
+    written = ""
+    try:
+        if args.out is not None:
+            report.write(args.out)
+            written = str(args.out)
+    finally:  # what took so long to find out is told also where it cannot be written
+        _tell(report, args, reporter, written)
+    return ExitStatus.DONE
+
+
+def _tell(report: AuditReport, args: argparse.Namespace, reporter: Reporter, written: str) -> None:
+    from ..audit.rerender import report_lines as rerender_lines
+    from ..audit.text import report_lines
+
     data = report.model_dump(mode="json")
     if args.messages:
-        reporter.result(str(args.out or ""), data)
+        reporter.result(written, data)
     elif args.json:
         sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     else:
@@ -95,4 +109,3 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         if report.rerender is not None:
             lines[-1:-1] = [*rerender_lines(report.rerender), ""]
         sys.stdout.write("".join(f"{line}\n" for line in lines))
-    return ExitStatus.DONE

@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("--out", type=Path, default=Path("demo"), metavar="DIR", help="where to (default: demo)")
     parser.add_argument("--setting", choices=SETTINGS, default="proxy", help="how true it has to be (default: proxy)")
-    parser.add_argument("--judge", metavar="SPEC", help="openai:MODEL, anthropic:MODEL, gemini:MODEL, local:URL#MODEL or human")
+    parser.add_argument(
+        "--judge", metavar="SPEC", help="openai:MODEL, anthropic:MODEL, gemini:MODEL, local:URL#MODEL or human"
+    )
     parser.add_argument("--samples", type=int, metavar="N", help="render samples (default: as the scene says)")
     parser.add_argument("--json", action="store_true", help="print results.json instead of the summary")
 
@@ -48,7 +50,8 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     """Build, render, and score the sample; print the summary and the report's path."""
     sample, out = find_sample(SAMPLE), args.out
     if args.judge is not None:
-        require_ready(open_provider(args.judge), args.judge)  # a judge that cannot be asked is told before the minutes of rendering
+        # a judge that cannot be asked is told before the minutes of rendering
+        require_ready(open_provider(args.judge), args.judge)
     blender = find_blender(reporter.status)
     with sole_user(out / "scenes"):
         reference, reconstruction = (_render(sample, variant, args, blender, reporter) for variant in VARIANTS)

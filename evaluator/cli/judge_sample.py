@@ -14,7 +14,7 @@ from ..protocol.messages import Reporter
 
 SAMPLE = "two_shots"
 
-DESCRIPTION = """Lay out what matchcut demo rendered as a benchmark, so that a judge can be measured against right ratings:
+DESCRIPTION = """Lay out what matchcut demo rendered as a benchmark, to measure a judge against right ratings:
 
   OUT/bench          the sample's reference and checklist
   OUT/runs           its reconstruction, wrong on purpose, under every setting

@@ -8,6 +8,7 @@ geometry.json when all of them are there, so that its presence says that the geo
 from __future__ import annotations
 
 import ast
+import math
 import struct
 import zipfile
 import zlib
@@ -22,6 +23,9 @@ ABOUT_FORMAT: Final = "matchcut-geometry-about/1"
 MOST_FRAMES: Final = 12
 MOST_PIXELS: Final = MOST_FRAMES * 960 * 540
 """A chunk of this many pixels takes about 140 MB before it is compressed: 22 bytes each."""
+LARGEST_NUMBER: Final = 8
+LARGEST_HEADER: Final = 1024
+"""Bytes of one number of an array, and of what comes before the numbers."""
 ARRAYS: Final = ("frames", "depth", "flow_next", "flow_previous", "object_ids", "intrinsics", "world_to_camera")
 
 
@@ -39,18 +43,35 @@ def chunk_path(job_folder: Path, first: int) -> Path:
 
 def is_complete(path: Path, first: int, last: int, size: tuple[int, int]) -> bool:
     """Whether a chunk is there, can be read to its end, and holds these frames at this size (width, height)."""
+    count = last - first + 1
     try:
         with zipfile.ZipFile(path) as file:
-            numbers = struct.pack(f"<{last - first + 1}i", *range(first, last + 1))
-            whole = file.testzip() is None and {f"{name}.npy" for name in ARRAYS} <= set(file.namelist())
             return (
-                whole
-                and file.read("frames.npy").endswith(numbers)
-                and _shape(file, "frames") == (last - first + 1,)
-                and _shape(file, "depth") == (last - first + 1, size[1], size[0])
+                fits(file, count, size)
+                and file.testzip() is None
+                and file.read("frames.npy").endswith(struct.pack(f"<{count}i", *range(first, last + 1)))
             )
     except (OSError, ValueError, KeyError, EOFError, SyntaxError, zipfile.BadZipFile, zlib.error, struct.error):
         return False
+
+
+def fits(file: zipfile.ZipFile, count: int, size: tuple[int, int]) -> bool:
+    """Whether a chunk holds the arrays of `count` frames of this size (width, height) and nothing besides.
+
+    Nothing but the arrays' first bytes is unpacked: what is larger than it says would fill the memory.
+    """
+    picture, names = (count, size[1], size[0]), file.namelist()
+    shapes = {
+        "frames": (count,), "depth": picture, "flow_next": (*picture, 2), "flow_previous": (*picture, 2),
+        "object_ids": picture, "intrinsics": (count, 3, 3), "world_to_camera": (count, 4, 4),
+    }  # fmt: skip
+    if sorted(names) != sorted(f"{name}.npy" for name in ARRAYS):
+        return False
+    return all(
+        file.getinfo(f"{name}.npy").file_size <= LARGEST_NUMBER * math.prod(shape) + LARGEST_HEADER
+        and _shape(file, name) == shape
+        for name, shape in shapes.items()
+    )
 
 
 def _shape(file: zipfile.ZipFile, name: str) -> tuple[int, ...]:

@@ -35,6 +35,7 @@ STATUS_FORMAT: Final = "matchcut-render-status/1"
 GEOMETRY_FORMAT: Final = "matchcut-geometry/1"
 STATUS_FILE: Final = "status.json"
 PARTS: Final = "parts"
+DISK_FULL: Final = "the disk is full; free some space, or choose another folder, and render again"
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,8 @@ class RenderJob:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height that are rendered: the timeline's, or scaled and rounded to even numbers for the encoder."""
-        if self.scale == 1.0:
-            return self.timeline.width, self.timeline.height
-        width, height = (
-            max(2, 2 * round(side * self.scale / 2)) for side in (self.timeline.width, self.timeline.height)
-        )
-        return width, height
+        """Width and height that are rendered."""
+        return scaled_size(self.timeline, self.scale)
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values with the format's name first."""
@@ -154,6 +150,14 @@ def _check_types(record: type, fields: dict[str, Any]) -> None:
         value = fields.get(name)
         if name in fields and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)):
             raise TypeError(f"{name} is {value!r}")
+
+
+def scaled_size(timeline: Timeline, scale: float) -> tuple[int, int]:
+    """Width and height of the timeline, or scaled and rounded to even numbers for the encoder."""
+    if scale == 1.0:
+        return timeline.width, timeline.height
+    width, height = (max(2, 2 * round(side * scale / 2)) for side in (timeline.width, timeline.height))
+    return width, height
 
 
 def frame_path(job_folder: Path, frame: int) -> Path:

@@ -18,7 +18,7 @@ from ..protocol.errors import BadInputError, ExitStatus, OperationalError
 from ..protocol.geometry import chunk_path, chunks_of, is_complete
 from ..protocol.messages import Reporter
 from ..protocol.png import is_finished
-from ..protocol.render_job import RenderJob, RenderStatus, frame_path
+from ..protocol.render_job import DISK_FULL, RenderJob, RenderStatus, frame_path
 from .child import Batch, Child, is_full
 
 STAGE: Final = "render"
@@ -26,6 +26,8 @@ BATCH_FRAMES: Final = 120
 """So many frames at most share a process: what Blender does not give back stays bounded."""
 POLL_SECONDS: Final = 0.05
 TRIES: Final = 2
+EXIT_SECONDS: Final = 10.0
+"""A child that has told its end has so long to be gone: some drivers stand still as Blender quits."""
 HOPELESS: Final = 5
 """After so many failed frames and not one good one nothing more is tried."""
 _SETTINGS: Final = (
@@ -106,7 +108,9 @@ class Run:
         # told before the first frame is there: the child writes its notes before it renders
         for note in child.status.notes:
             self._warn(note)
-        overdue = self.frame_limit is not None and child.seconds_still > self.frame_limit
+        ending = child.status.state in ("done", "failed")
+        limit = EXIT_SECONDS if ending else self.frame_limit
+        overdue = limit is not None and child.seconds_still > limit
         if returncode is None and not overdue:
             return
         self.running.remove(child)
@@ -116,7 +120,7 @@ class Run:
                 self.ended.append(child.status)
                 return
             reason = child.status.error if child.status.state == "failed" else ""
-            if returncode is None:
+            if returncode is None and not ending:
                 reason = f"it took more than {self.frame_limit:g} s; --frame-limit allows more"
             self._failed(child, reason or child.how_it_ended(returncode or 0), returncode)
         finally:
@@ -128,9 +132,7 @@ class Run:
         if said and returncode == ExitStatus.BAD_INPUT:
             raise BadInputError(reason)
         if is_full(self.folder):
-            raise OperationalError(
-                f"{self.folder}: the disk is full; free some space, or choose another folder, and render again"
-            )
+            raise OperationalError(f"{self.folder}: {DISK_FULL}")
         if said and frame is None:
             raise OperationalError(reason)
         if child.status.state == "graphics":

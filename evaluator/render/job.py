@@ -2,7 +2,8 @@
 """Runs a render job: prepares its folder, has what is missing rendered, and makes the verified video.
 
 A job is finished when its status says `done`; its video is made after that, and is taken away before anything else, so
-that a killed run leaves none. What is there of an identical job (same scene content, same settings) is used again.
+that a killed run leaves none. What is there of an identical job (same scene content, same settings) is used again,
+also where passes are now asked for besides, or no more.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ def _render(run: Run, before: RenderStatus | None) -> RenderStatus:
     """Render what is missing and finish the status; `before` is the one of an earlier run of the same job."""
     job, folder, batches = run.job, run.folder, missing_batches(run.job, run.folder, run.workers)
     if not batches and before is not None and before.engine:
-        status = replace(before, done=before.total, rendered=0, seconds_left=0.0, failed=[], error="")
+        total = (job.last - job.first + 1) * (job.pictures + job.passes)
+        status = replace(before, done=total, total=total, rendered=0, seconds_left=0.0, failed=[], error="")
     else:  # where nothing is missing, a child still says what it would render with
         try:
             status = run.render(batches or [Batch(*chunks_of(job)[0])])
@@ -170,10 +172,13 @@ def _prepare(job: RenderJob, out: Path) -> RenderStatus | None:
 
 
 def _same(job: RenderJob, out: Path) -> bool:
-    """Whether the job that lies in `out` is this one; fields that it does not know have their defaults."""
+    """Whether the job that lies in `out` is this one; fields that it does not know have their defaults.
+
+    Passes may be asked for later, or no more: they are apart from the pictures.
+    """
     found = read_json(out / "job.json", JOB_FORMAT)
     try:
-        return RenderJob.from_json(found) == job
+        return replace(RenderJob.from_json(found), passes=job.passes) == job
     except BadInputError:
         return False
 

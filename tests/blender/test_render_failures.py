@@ -110,13 +110,32 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-def test_a_disk_that_fills_up(blender, make_scene, tmp_path, small_disk):
-    out, scene = small_disk / "job", make_scene()
+@pytest.fixture
+def full_disk(blender, small_disk):
+    """The same, where the Blender sees it."""
     if blender.kind == "program":  # it may live in a tree that does not see what is mounted later
         probe = ["-b", "--factory-startup", "--python-exit-code", "1", "--python-expr"]
         code = f"import shutil; assert shutil.disk_usage({str(small_disk)!r}).total < 2**23"
         if subprocess.run([blender.path, *probe, code], capture_output=True, check=False).returncode:
             pytest.skip("this Blender does not see the small disk")
+    return small_disk
+
+
+def test_a_disk_without_room_for_the_passes(blender, make_scene, full_disk):
+    out = full_disk / "job"
+    with pytest.raises(OperationalError, match="disk is full") as error:
+        render_scene(
+            make_scene(), out, Timeline(640, 360, Fraction(24), 4), blender=blender, reporter=SilentReporter(),
+            samples=1, passes=True,
+        )  # fmt: skip
+    assert "\n" not in str(error.value) and not list(out.glob("**/.partial*"))
+    assert len(list((out / "frames").iterdir())) == 4, "the pictures are lost"
+    assert RenderStatus.read(out).failed == []
+
+
+def test_a_disk_that_fills_up(blender, make_scene, full_disk):
+    small_disk, scene = full_disk, make_scene()
+    out = small_disk / "job"
     (small_disk / "ballast").write_bytes(bytes(int(2.5 * 2**20)))
     with pytest.raises(OperationalError, match="disk is full") as error:
         render_scene(

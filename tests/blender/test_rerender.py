@@ -93,6 +93,13 @@ def test_another_scene_differs_and_a_short_video_too(made, blender, make_scene, 
     assert report.frames[0].shown is None and "has ended" in report.frames[0].detail
 
 
+def test_a_record_cannot_ask_for_so_few_pixels_that_all_looks_alike(made, blender):
+    asked = find_submitted(made[0]).asked.model_copy(update={"scale": 0.05})
+    report = again(made, blender, count=1, asked=asked)
+    assert (report.width, report.height) == (64, 36) and report.verdict == "agree"
+    assert any("0.05 times" in note and "64x36" in note for note in report.notes)
+
+
 def test_scripts_of_the_file_do_not_run(made, blender, make_scene, tmp_path):
     mark = tmp_path / "mark"
     scene = make_scene("hostile", frames=FRAMES, two_shots=True, change=HOSTILE.format(mark=str(mark)))

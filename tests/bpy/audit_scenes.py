@@ -479,9 +479,9 @@ SUSPECTS = {
 }
 
 
-def build(name, folder):
-    """Build the scene `name` with the reference's files in `folder`, and save it there; returns the .blend."""
-    globals()[name](Path(folder))
-    path = Path(folder) / f"{name}.blend"
+def build(builder, folder):
+    """Build a scene with the reference's files in `folder`, and save it there under its name; returns the .blend."""
+    builder(Path(folder))
+    path = Path(folder) / f"{builder.__name__}.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True)
     return path

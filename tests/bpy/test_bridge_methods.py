@@ -3,10 +3,13 @@
 
 import base64
 import json
+import warnings
+from pathlib import Path
 
 import bpy
 import pytest
 from matchcut.addon.bridge import preview, python_code
+from matchcut.addon.bridge.copies import save_copy, scene_place
 from matchcut.addon.bridge.methods import hello, scene_summary
 from matchcut.addon.bridge.preview import render_frame
 from matchcut.addon.bridge.python_code import run_python
@@ -206,8 +209,14 @@ def test_a_preview_writes_no_files_of_the_compositor(scene, tmp_path):
     group = bpy.data.node_groups.new("Comp", "CompositorNodeTree")
     node = group.nodes.new("CompositorNodeOutputFile")
     node.directory, node.file_name = str(tmp_path), "leak"
-    scene.compositing_node_group = group
-    result = render_frame(0, width=16, samples=1)
+    if hasattr(scene, "compositor_effects"):
+        scene.compositor_effects.new("Comp").node_group = group
+    else:
+        scene.compositing_node_group = group
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = render_frame(0, width=16, samples=1)
+    assert [str(warning.message) for warning in caught] == []
     assert "File Output" in result["notes"][0] and not list(tmp_path.iterdir()) and scene.render.use_compositing
 
 
@@ -228,3 +237,37 @@ def test_the_current_frame_outside_the_range_is_said(scene):
     scene.frame_set(5)
     with pytest.raises(BridgeCallError, match=r"current one.*-6"):
         render_frame(width=16)
+
+
+def test_a_copy_for_a_render_leaves_what_is_open_as_it_is(scene, tmp_path):
+    assert scene_place() == {"file": "", "reference": "", "blender": bpy.app.binary_path}
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.data.objects["Cube"].location.x = 7
+    saved = (tmp_path / "shot.blend").read_bytes()
+    copy = tmp_path / "copy.blend"
+    assert save_copy(str(copy)) == {"path": str(copy)}
+    assert bpy.data.filepath == str(tmp_path / "shot.blend") == scene_place()["file"]
+    assert (tmp_path / "shot.blend").read_bytes() == saved
+    bpy.ops.wm.open_mainfile(filepath=str(copy))
+    assert bpy.data.objects["Cube"].location.x == 7
+
+
+@pytest.mark.parametrize("wrong", ["shot.blend", "{folder}/there.blend", "{folder}/no/x.blend", "{folder}/x.py", 5])
+def test_a_copy_never_takes_the_place_of_a_file(scene, tmp_path, wrong):
+    (tmp_path / "there.blend").write_text("mine")
+    with pytest.raises(BridgeCallError, match=r"expected a \.blend that is not there"):
+        save_copy(wrong.format(folder=tmp_path) if isinstance(wrong, str) else wrong)
+    assert [path.name for path in tmp_path.iterdir()] == ["there.blend"]
+    assert (tmp_path / "there.blend").read_text() == "mine"
+
+
+def test_the_reference_that_the_tab_has_picked_is_told(scene, tmp_path):
+    import matchcut
+
+    matchcut.register()
+    try:
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+        bpy.context.scene.matchcut.reference.path = "//reference.mp4"
+        assert Path(scene_place()["reference"]) == tmp_path / "reference.mp4"
+    finally:
+        matchcut.unregister()

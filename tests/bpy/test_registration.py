@@ -77,10 +77,14 @@ def test_labels_and_tooltips_follow_the_conventions(registered):
         for prop in cls.bl_rna.properties
         if prop.identifier in cls.__annotations__ and prop.description
     ]
+    own = ("EEVEE", "CPU", "CUDA", "OptiX", "HIP", "Metal", "oneAPI")  # names that their makers write so
     operators = [(cls.bl_idname, cls.bl_label, cls.bl_description) for cls in registration.operators.CLASSES]
+    choices = [registered.matchcut.bl_rna.properties["setting"]]
+    choices += [registered.matchcut.render.bl_rna.properties[name] for name in ("frames", "engine", "device")]
     items = [
-        (item.identifier, item.name, item.description)
-        for item in registered.matchcut.bl_rna.properties["setting"].enum_items
+        (item.identifier, item.name if item.name not in own else "Own", item.description)
+        for choice in choices
+        for item in choice.enum_items
     ]
     assert len(properties) > 6
     for where, label, tooltip in properties + operators + items:
@@ -93,13 +97,13 @@ def test_labels_and_tooltips_follow_the_conventions(registered):
 
 def test_the_panels_are_in_the_order_of_the_work():
     labels = [cls.bl_label for cls in registration.panels.CLASSES]
-    assert labels == ["Reference", "Setting", "Render", "Score", "Progress", "Results", "Evaluator"]
+    assert labels == ["Reference", "Setting", "Render", "Options", "Score", "Progress", "Results", "Evaluator"]
 
 
 def test_every_property_that_a_panel_shows_has_a_tooltip(registered):
     source = registration.panels.__spec__.loader.get_source(registration.panels.__name__)
     shown = set(re.findall(r'\.prop\(\s*[\w.]+,\s*"(\w+)"', source))
-    assert {"path", "setting", "samples", "checklist", "judge", "output"} <= shown
+    assert {"path", "setting", "samples", "frames", "scale", "passes", "checklist", "judge", "output"} <= shown
     known = {
         prop.identifier: prop.description
         for cls in registration.properties.CLASSES

@@ -27,15 +27,18 @@ RESULTS = {
     "checklist": {"unscored": True, "reason": "not judged: no judge configured"},
 }  # fmt: skip
 
+FLAGS = ["--messages", "--follow-parent"]
 EVALUATOR = """
 import json, sys
 from pathlib import Path
 arguments = sys.argv[1:]
-options = dict(zip(arguments[1::2], arguments[2::2])) if arguments[0] != "probe" else {}
+flags = ("--passes", "--messages", "--follow-parent")
+pairs = [argument for argument in arguments[1:] if argument not in flags]
+options = dict(zip(pairs[::2], pairs[1::2])) if arguments[0] != "probe" else {}
 def say(**fields):
     print(json.dumps(fields), flush=True)
 Path(__file__).with_name("asked.json").write_text(json.dumps(arguments))
-assert arguments[-1] == "--messages"
+assert arguments[-2:] == ["--messages", "--follow-parent"]
 if arguments[0] == "probe":
     say(type="result", path=arguments[1], data=VIDEO)
 elif Path(options["--reference"]).read_bytes() == b"broken":
@@ -50,7 +53,9 @@ else:
         (out / "results.json").write_text(json.dumps(RESULTS))
         say(type="result", path=str(out / "results.json"), data={})
     else:
-        say(type="result", path=str(out / "reconstruction.mp4"), data={})
+        (out / "job.json").write_text("{}")
+        video = None if "--frames" in options else str(out / "reconstruction.mp4")
+        say(type="result", path=video or str(out / "frames"), data={"folder": str(out), "video": video})
 say(type="done", exit_status=0)
 """
 
@@ -108,7 +113,7 @@ def test_score_leaves_the_artists_file_as_it_is(scene, tmp_path):
     assert asked(tmp_path) == [
         "score", "--reference", str(tmp_path / "reference.mp4"), "--scene", str(folder / "scene.blend"),
         "--out", str(folder),
-        "--setting", "simplified", "--samples", "3", "--messages",
+        "--setting", "simplified", "--samples", "3", *FLAGS,
     ]  # fmt: skip
     assert bpy.data.filepath == str(artists)
     assert artists.read_bytes() == content
@@ -135,12 +140,83 @@ def test_the_copy_keeps_relative_paths(scene, tmp_path):
     assert Path(found).resolve() == artists.parent / "texture.png"
 
 
-def test_render_remembers_its_video(scene, tmp_path):
-    assert not bpy.ops.matchcut.open_render.poll()
+def test_every_render_has_a_folder_of_its_own_which_is_remembered(scene, tmp_path):
+    assert not bpy.ops.matchcut.play_render.poll() and not bpy.ops.matchcut.open_render_folder.poll()
     bpy.ops.matchcut.render()
-    assert scene.matchcut.last_render == str(tmp_path / "out" / "render-001" / "reconstruction.mp4")
+    render = scene.matchcut.render
+    assert Path(render.folder) == tmp_path / "out" / "render-001"
+    assert Path(render.video) == tmp_path / "out" / "render-001" / "reconstruction.mp4"
     with pytest.raises(RuntimeError, match="the video is not there any more"):
-        bpy.ops.matchcut.open_render()
+        bpy.ops.matchcut.play_render()
+    render.frames = "CURRENT"
+    scene.frame_set(3)
+    bpy.ops.matchcut.render()
+    assert Path(render.folder) == tmp_path / "out" / "render-002" and render.video == ""
+    assert not bpy.ops.matchcut.play_render.poll() and bpy.ops.matchcut.open_render_folder.poll()
+    (tmp_path / "out" / "render-002" / "job.json").unlink()
+    with pytest.raises(RuntimeError, match="the render is not there any more"):
+        bpy.ops.matchcut.open_render_folder()
+
+
+def test_the_options_of_a_render(scene, tmp_path):
+    bpy.ops.matchcut.render()
+    assert asked(tmp_path)[7:] == FLAGS, "where nothing is chosen the scene's own settings stay"
+    render = scene.matchcut.render
+    render.scale, render.engine, render.device, render.view_transform = 25, "EEVEE", "OPTIX", "Standard"
+    render.workers, render.passes, render.frames = 2, True, "PREVIEW"
+    scene.matchcut.use_samples, scene.matchcut.samples = True, 3
+    scene.frame_start, scene.frame_end = 11, 58
+    with pytest.raises(RuntimeError, match="there is no preview range"):
+        bpy.ops.matchcut.render()
+    scene.use_preview_range, scene.frame_preview_start, scene.frame_preview_end = True, 20, 400
+    bpy.ops.matchcut.render()
+    assert asked(tmp_path)[7:] == [
+        "--samples", "3", "--frames", "9-47", "--scale", "0.25", "--engine", "eevee", "--device", "optix",
+        "--view-transform", "Standard", "--workers", "2", "--passes", *FLAGS,
+    ]  # fmt: skip
+    bpy.ops.matchcut.read_reference()
+    scene.frame_preview_start, scene.frame_preview_end = 60, 70
+    with pytest.raises(RuntimeError, match="frames 60 to 70: the reference covers the scene's frames 11 to 58"):
+        bpy.ops.matchcut.render()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["render-001", "render-002"]
+
+
+def test_a_render_that_failed_is_resumed_from_its_copy(scene, tmp_path):
+    (tmp_path / "reference.mp4").write_bytes(b"broken")
+    assert not bpy.ops.matchcut.resume_render.poll()
+    with pytest.raises(RuntimeError, match="it has no frames"):
+        bpy.ops.matchcut.render()
+    assert workflow.unfinished_render(scene) == "render-001"
+    copy = (tmp_path / "out" / "render-001" / "scene.blend").read_bytes()
+    first = asked(tmp_path)
+    (tmp_path / "reference.mp4").write_bytes(b"mended")
+    bpy.data.objects["Cube"].location.x = 5
+    scene.matchcut.render.scale = 50
+    bpy.ops.matchcut.resume_render()
+    assert asked(tmp_path) == first and (tmp_path / "out" / "render-001" / "scene.blend").read_bytes() == copy
+    assert Path(scene.matchcut.render.folder).name == "render-001"
+    assert workflow.unfinished_render(scene) == "" and not bpy.ops.matchcut.resume_render.poll()
+
+
+def test_a_resume_of_what_was_deleted_is_one_line(scene, tmp_path):
+    (tmp_path / "reference.mp4").write_bytes(b"broken")
+    with pytest.raises(RuntimeError, match="it has no frames"):
+        bpy.ops.matchcut.render()
+    (tmp_path / "out" / "render-001" / "scene.blend").unlink()
+    with pytest.raises(RuntimeError, match="not there any more; render anew"):
+        bpy.ops.matchcut.resume_render()
+    assert not bpy.ops.matchcut.resume_render.poll()
+
+
+def test_without_an_evaluator_nothing_is_written(scene, tmp_path, monkeypatch):
+    def none():
+        raise BadInputError("the evaluator is not installed")
+
+    monkeypatch.setattr(jobs, "find_evaluator", none)
+    for operator in (bpy.ops.matchcut.render, bpy.ops.matchcut.score):
+        with pytest.raises(RuntimeError, match="not installed"):
+            operator()
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_error_of_the_evaluator_is_its_one_line(scene, tmp_path):
@@ -181,7 +257,7 @@ def test_a_judge_elsewhere_needs_online_access(scene, tmp_path):
         bpy.ops.matchcut.score()
     scene.matchcut.judge = "local:http://127.0.0.1:8000/v1#model"
     bpy.ops.matchcut.score()
-    assert asked(tmp_path)[-3:-1] == ["--judge", "local:http://127.0.0.1:8000/v1#model"]
+    assert asked(tmp_path)[-4:-2] == ["--judge", "local:http://127.0.0.1:8000/v1#model"]
 
 
 @pytest.mark.parametrize(

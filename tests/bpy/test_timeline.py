@@ -65,6 +65,8 @@ def test_problems_name_what_disagrees(scene):
     assert "1920x1080" in size and "480x270" in size
     assert "24/1" in rate and "24000/1001" in rate
     assert "1-250" in span and "1-72" in span
+    scene.frame_step = 100
+    assert "1-250 in steps of 100 (3 frames)" in timeline_problems(scene, timeline)[2]
     match_timeline(scene, timeline)
     scene.render.pixel_aspect_x = 2.0
     scene.render.frame_map_new = 50

@@ -19,6 +19,7 @@ from matchcut.evaluator.audit.match import ReferenceFrames
 from matchcut.evaluator.audit.reasons import WHY
 from matchcut.evaluator.audit.records import AuditReport
 from matchcut.evaluator.audit.text import report_lines
+from matchcut.evaluator.cli.main import main
 from matchcut.evaluator.environment.blender import Blender
 from matchcut.evaluator.media.encode import encode
 from matchcut.evaluator.media.probe import probe
@@ -341,3 +342,17 @@ def test_a_blender_that_does_not_start_or_says_nothing(reference, scene, tmp_pat
     silent = Blender(sys.executable, "wheel", "5.2.0")  # a Python without bpy: it ends with an error
     with pytest.raises(OperationalError, match=r"ended with status 1 .*bpy"):
         audit(scene, reference, blender=silent, reporter=SilentReporter())
+
+
+def test_what_was_found_is_told_also_where_the_report_cannot_be_written(
+    reference, scene, monkeypatch, tmp_path, capsys
+):
+    data = {"blender": "5.2.2", "scene": "Scene", "findings": [found("viewport_image", "note")], "notes": []}
+    monkeypatch.setattr(audit_module, "find_in_scene", lambda *given: data)
+    monkeypatch.setattr("matchcut.evaluator.environment.blender.find_blender", lambda say=None: NOBODY)
+    (tmp_path / "file").write_text("in the way")
+    out = tmp_path / "file" / "report.json"
+    status = main(["audit", str(scene), "--reference", str(reference), "--out", str(out)])
+    told = capsys.readouterr()
+    assert status == 2 and told.out.splitlines()[-1] == "passed: 0 forbidden, 0 to be looked at, 1 notes"
+    assert f"{out}: " in told.err

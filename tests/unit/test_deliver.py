@@ -2,8 +2,10 @@
 """The folder of deliverables: what is in it, the same bytes each time, whole or not there."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 
 import cv2
 import numpy as np
@@ -171,6 +173,26 @@ def test_an_interrupted_run_leaves_no_package_and_goes_on(made, tmp_path, monkey
     (tmp_path / ".partial-out" / "left over").mkdir()
     monkeypatch.setattr(module, "side_by_side", interrupted)  # it is not made twice
     package(job, reference, target)
+    assert hashes(target) == hashes(out) and [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
+def test_a_killed_run_leaves_no_half_package(made, root, tmp_path):
+    """It is killed when all but the last file is there; then it goes on to the end."""
+    job, reference, out, _ = made
+    target, partial = tmp_path / "out", tmp_path / ".partial-out"
+    command = [sys.executable, str(root / "__main__.py"), "package", str(job), "--reference", str(reference), "--out"]
+    quiet = {
+        "env": {**os.environ, "BLENDER": str(tmp_path / "no blender")}, "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+    }  # fmt: skip
+    with subprocess.Popen([*command, str(target)], **quiet) as process:
+        end = time.monotonic() + 60
+        while not (partial / "comparison.mp4").exists():
+            assert process.poll() is None and time.monotonic() < end
+        process.kill()
+    assert process.returncode == -9 and [path.name for path in tmp_path.iterdir()] == [".partial-out"]
+    subprocess.run([*command, str(target)], check=True, **quiet)
     assert hashes(target) == hashes(out) and [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

@@ -1,5 +1,7 @@
 """The geometry folder of a render job as the parent sees it, without Blender and without numpy."""
 
+import time
+import zipfile
 from fractions import Fraction
 
 import numpy as np
@@ -80,3 +82,18 @@ def test_chunks_take_a_bounded_number_of_pixels(size, frames):
     bounds = chunks_of(job(first=3, last=27, size=size))
     assert bounds[0] == (3, 2 + frames) and bounds[-1][1] == 27
     assert sorted(frame for first, last in bounds for frame in range(first, last + 1)) == list(range(3, 28))
+
+
+def test_a_chunk_that_would_fill_the_memory_is_not_unpacked(tmp_path):
+    path = chunk_path(tmp_path, 0)
+    for name, shape in (("flow_next", (12, *SIZE[::-1], 2, 40_000)), ("depth", (12, *SIZE[::-1])), ("extra", (9,))):
+        write_chunk(path, 0, 11, leave_out=(name,))
+        assert is_complete(path, 0, 11, SIZE) is (name == "extra")
+        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file, file.open(f"{name}.npy", "w") as member:
+            header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(member, header)
+            for _ in range(60):
+                member.write(bytes(2**20))
+        began = time.process_time()
+        assert not is_complete(path, 0, 11, SIZE), name
+        assert time.process_time() - began < 0.05, "it was unpacked"

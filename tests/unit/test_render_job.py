@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from fractions import Fraction
 
 import pytest
@@ -129,6 +130,18 @@ def test_what_is_finished_is_not_rendered_again(scene, tmp_path):
 
 
 @needs_scripts
+def test_pictures_stay_where_passes_are_asked_for_later_or_no_more(scene, tmp_path):
+    out, blender = tmp_path / "job", stand_in(tmp_path, "render()")
+    render(scene, out, blender)
+    made = {path.name: path.stat().st_mtime_ns for path in (out / "frames").iterdir()}
+    with pytest.raises(OperationalError, match="passes"):  # which the stand-in does not make
+        render(scene, out, blender, passes=True)
+    outcome = render(scene, out, blender)
+    assert made == {path.name: path.stat().st_mtime_ns for path in (out / "frames").iterdir()} and len(made) == 3
+    assert (outcome.status.done, outcome.status.total, outcome.status.state) == (3, 3, "done")
+
+
+@needs_scripts
 def test_a_killed_run_leaves_no_video_of_the_run_before(scene, tmp_path):
     works, job = "render()", tmp_path / "job"
     video = render(scene, job, stand_in(tmp_path, works)).video
@@ -176,6 +189,21 @@ def test_a_missing_picture_is_found_although_the_child_says_done(scene, tmp_path
 
 
 ONCE = "once = JOB / 'once'\nrender(lambda frame: frame == 1 and not once.exists() and (once.touch(), {do}))"
+
+
+@needs_scripts
+@pytest.mark.parametrize(
+    ("do", "error"), [("render()", ""), ("status(state='failed', error='there is no scene')", "there is no scene")]
+)
+def test_a_child_that_stands_still_after_its_end_is_not_waited_for(scene, tmp_path, monkeypatch, do, error):
+    monkeypatch.setattr("matchcut.evaluator.render.batches.EXIT_SECONDS", 0.3)
+    blender, began = stand_in(tmp_path, f"{do}\ntime.sleep(300)"), time.monotonic()
+    if error:
+        with pytest.raises(OperationalError, match=error):
+            render(scene, tmp_path / "job", blender)
+    else:
+        assert render(scene, tmp_path / "job", blender).video is not None
+    assert time.monotonic() - began < 60
 
 
 @needs_scripts
