@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from ..checklist.benchmark import LoadedBenchmark, LoadedVideo
-from ..checklist.records import SETTINGS, Clip, Setting
+from ..checklist.records import SETTINGS, Clip, Setting, is_identifier
 from ..media.probe import probe
 from ..media.records import VideoInfo
 from ..protocol.errors import BadInputError, MatchcutError
@@ -180,7 +180,14 @@ def configurations(runs: Path, selection: Selection) -> list[str]:
             raise BadInputError(f"--configuration {name}: {runs} has {', '.join(there) or 'none'}")
     if not there:
         raise BadInputError(f"--runs {runs}: holds no CONFIG/SETTING/VIDEO/{RECONSTRUCTION}")
-    return list(selection.configurations) or there
+    names = list(selection.configurations) or there
+    for name in names:
+        if not is_identifier(name):
+            raise BadInputError(
+                f"{runs / name}: a configuration's name has letters, digits, '-', '_' and '.', at most 80 of them;"
+                " rename the folder, or name the others by --configuration"
+            )
+    return names
 
 
 def judge_benchmark(

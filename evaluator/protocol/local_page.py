@@ -138,8 +138,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(response.data)))
         for name, value in _HEADERS.items():
             self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(response.data)
+        try:
+            self.end_headers()
+            self.wfile.write(response.data)
+        except ConnectionError:  # the page was closed meanwhile
+            self.close_connection = True
 
     def log_message(self, *args: Any) -> None:
         """Nothing: addresses hold the token."""

@@ -2,6 +2,7 @@
 """Batches of both services: the same records as one by one, images uploaded once, and nothing lost at a kill."""
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -100,18 +101,23 @@ class Quick(Stop):
         pass
 
 
-def run(bench, stub, out, *, budget=None, stop=None, repeats=1):
+class Killing(Stop):
+    def sleep(self, seconds):
+        raise Kill
+
+
+def run(bench, stub, out, *, budget=None, stop=None, repeats=1, configurations=(), effort=None):
     provider = open_provider(
-        "anthropic:stub" if stub.anthropic else "openai:stub", Settings(base_url=stub.base, timeout=20)
+        "anthropic:stub" if stub.anthropic else "openai:stub", Settings(effort, base_url=stub.base, timeout=20)
     )
-    stop = stop or Quick()
+    stop = Quick() if stop is None else stop
     desk = Desk(
         provider=provider, store=JudgmentStore(out), evidence=EvidenceStore(out), policy=RetryPolicy(first_wait=0.001),
         gate=Gate(2), sleep=stop.sleep, budget=budget,
     )  # fmt: skip
     return judge_in_batches(
-        load_benchmark(bench / "bench"), bench / "runs", Selection(repeats=repeats), desk, results=out,
-        reporter=SilentReporter(), concurrency=2, stop=stop, poll=0.01,
+        load_benchmark(bench / "bench"), bench / "runs", Selection(configurations, repeats=repeats), desk,
+        results=out, reporter=SilentReporter(), concurrency=2, stop=stop, poll=0.01,
     )  # fmt: skip
 
 
@@ -245,3 +251,26 @@ def test_judge_without_batches_is_told_at_once(bench, tmp_path, capsys):
     arguments = ["judge", "run", str(bench / "bench"), "--runs", str(bench / "runs"), "--out", str(tmp_path)]
     assert main([*arguments, "--judge", "local:http://127.0.0.1:9/v1#m", "--batch"]) == 2
     assert "has no batches" in capsys.readouterr().err
+
+
+@both
+def test_batch_of_another_selection_is_read_all_the_same(anthropic, bench, tmp_path):
+    """It is paid for: the run that finds it may have been asked for less."""
+    place = bench / "runs" / "two" / "proxy" / "v"
+    with BatchStub(anthropic, lambda key, request: reply(anthropic, key, good(request)), ready=3) as stub:
+        try:
+            place.mkdir(parents=True)
+            video(place / "reconstruction.mp4", 30, tint=40)
+            with pytest.raises(Kill):
+                run(bench, stub, tmp_path, stop=Killing())
+            assert len(stub.asked) == 8
+            (tmp_path / "batches" / "0f.jsonl").write_text("what a kill left while it was staged")
+            assert run(bench, stub, tmp_path, configurations=["two"], effort="low").judged == 4
+            assert (len(stub.asked), len(stub.batches)) == (12, 2)  # another effort is another judge
+            assert run(bench, stub, tmp_path, configurations=["two"]).judged == 4
+            summary = run(bench, stub, tmp_path)
+        finally:
+            shutil.rmtree(bench / "runs" / "two")
+        assert (summary.judged, summary.asked) == (8, 0)
+        assert (len(stub.asked), len(stub.batches)) == (12, 2)
+    assert not (tmp_path / "batches" / "0f.jsonl").exists()

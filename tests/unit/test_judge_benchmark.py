@@ -277,3 +277,13 @@ def test_replayed_judgments(made, runs, tmp_path):
         )  # fmt: skip
 
     assert values(tmp_path / "out") == values(tmp_path / "again")
+
+
+@pytest.mark.parametrize("name", ["two words", "zwei-ä", "x" * 81])
+def test_configuration_whose_name_no_record_can_hold(name, made, runs, tmp_path, capsys):
+    (runs / "two").rename(runs / name)
+    with JudgeStub() as stub:
+        assert judge(made, runs, tmp_path / "out", stub) == 2
+        said = capsys.readouterr().err
+        assert name in said and "rename" in said and len(said.splitlines()) == 1 and stub.requests == []
+        assert judge(made, runs, tmp_path / "out", stub, "--configuration", "one") == 0

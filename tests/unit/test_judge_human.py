@@ -3,6 +3,8 @@
 
 import http.client
 import json
+import socket
+import struct
 import threading
 import time
 from pathlib import Path
@@ -14,7 +16,7 @@ from matchcut.evaluator.judge.providers.base import FatalError, JudgeRequest, St
 from matchcut.evaluator.judge.providers.human import Human
 from matchcut.evaluator.judge.reply import read_reply
 from matchcut.evaluator.protocol.errors import BadInputError
-from matchcut.evaluator.protocol.local_page import MAX_BODY, LocalPage, Request, json_response
+from matchcut.evaluator.protocol.local_page import MAX_BODY, LocalPage, Request, Response, json_response
 from PIL import Image
 from report_browser import Browser, find_program
 
@@ -257,3 +259,27 @@ def test_keys_rate_a_clip_in_the_browser(human, addresses, browser, artifacts: P
     assert read_reply(asked.end(), 4) == [LABELS[0], LABELS[2], LABELS[1], LABELS[2]]
     assert browser.errors == []
     assert all(address.startswith(addresses[0]) or "favicon" in address for address in browser.requests)
+
+
+def test_the_same_asked_twice_at_once_is_rated_twice(human, addresses):
+    """As `--repeats 2 --concurrency 2` does."""
+    asked = [Asked(human, request()), Asked(human, request())]
+    address = until(lambda: addresses)[0]
+    until(lambda: call(address, "state")[1]["waiting"] == 2)
+    for label in LABELS[:2]:
+        key = call(address, "state")[1]["task"]["key"]
+        for index in range(4):
+            call(address, "rate", {"key": key, "index": index, "label": label})
+        assert call(address, "submit", {"key": key})[0] == 200
+    assert sorted(read_reply(one.end(), 4)[0] for one in asked) == sorted(LABELS[:2])
+
+
+def test_page_that_is_closed_in_the_middle_of_an_answer_says_nothing(capfd):
+    with LocalPage(lambda _: Response(bytes(20_000_000))) as page:
+        host, _, token = page.address.removeprefix("http://").partition("/")
+        with socket.create_connection(("127.0.0.1", page.port)) as browser:
+            browser.sendall(f"GET /{token}image HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            browser.recv(10)
+            browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        until(lambda: not [one for one in threading.enumerate() if "process_request" in one.name])
+    assert capfd.readouterr().err == ""

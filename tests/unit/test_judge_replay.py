@@ -80,3 +80,9 @@ def test_folder_without_what_is_asked_for(tmp_path, model):
         record(tmp_path)
     with pytest.raises(BadInputError, match=r"no recorded judgments|no judgment by the model 'x'"):
         Replay(tmp_path, model)
+
+
+def test_what_a_killed_run_was_about_to_write_is_passed_over(tmp_path):
+    record(tmp_path)
+    (tmp_path / ".partial-abcdefgh.json").write_text("{")
+    assert read_reply(Replay(tmp_path).ask(request()), 4) == LABELS

@@ -2,14 +2,18 @@
 """The real SDKs against a real server in every wire format: each thing that can come back has its own state."""
 
 import base64
+import html
 import json
+import re
 import socket
+import ssl
+import sys
 import threading
 import time
 
 import judge_stub
 import pytest
-from judge_stub import FULL, JudgeStub, json_answer
+from judge_stub import FULL, MODEL, Answer, JudgeStub, json_answer
 from judge_wires import KEYS, WIRES, Messages, Responses
 from matchcut.evaluator.judge.prompt import reply_schema
 from matchcut.evaluator.judge.providers import (
@@ -21,6 +25,7 @@ from matchcut.evaluator.judge.providers import (
     Tokens,
     open_provider,
 )
+from matchcut.evaluator.judge.providers.wire import retry_after_seconds
 from matchcut.evaluator.judge.reply import ReplyError, read_reply
 from matchcut.evaluator.protocol.errors import BadInputError
 
@@ -34,6 +39,8 @@ every_wire = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 def keys(monkeypatch):
     for name in KEYS:
         monkeypatch.setenv(name, KEY)
+    # nothing here speaks TLS, and reading the certificates for every client would take half of the time
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)
 
 
 def state(wire, answer, count=2, **settings):
@@ -313,3 +320,66 @@ def test_size_on_the_wire_is_known_beforehand(wire):
 def test_spec_without_a_model(spec):
     with pytest.raises(BadInputError, match="MODEL"):
         open_provider(spec)
+
+
+def escaped(text):
+    """As a server may write it in JSON, where it stands in no byte as it is."""
+    return "".join(f"\\u{ord(one):04x}" for one in text)
+
+
+@every_wire
+@pytest.mark.parametrize("key", ["canary/with+slash", "canary\"quote\\back'"])
+def test_key_is_masked_however_it_is_echoed(wire, key, monkeypatch):
+    monkeypatch.setenv(wire.key, key)
+    body = wire.text(f"marked {MODEL} echo").body.replace(MODEL.encode(), escaped(key).encode())
+    answers = [
+        Answer(body, 200, wire.text("x").headers),
+        wire.error(400, f"bad key {key}"),
+        wire.error(400, json.dumps({"key": key})),
+        Answer(f"<html>{html.escape(key)}".encode(), 200, {"content-type": "text/html"}),
+    ]
+    shown = [key, json.dumps(key)[1:-1], repr(key)[1:-1], html.escape(key)]
+    with JudgeStub(answers, path=wire.path) as stub:
+        provider = wire.open(stub)
+        for _ in answers:
+            try:
+                said = repr(provider.ask(REQUEST))
+            except (FatalError, RecoverableError) as error:
+                said = str(error)
+            assert "[key]" in said and not any(form in said for form in shown)
+
+
+@every_wire
+def test_what_only_fills_the_place_of_a_key_is_not_looked_for(wire, monkeypatch):
+    monkeypatch.setenv(wire.key, "e")
+    assert state(wire, wire.text(GOOD))[:2] == ("accepted", [FULL, FULL])
+
+
+@every_wire
+def test_numbers_and_texts_that_no_record_can_hold(wire):
+    body = wire.text(GOOD).body
+    for count in (b"-1200", b"1" + b"0" * 400):
+        odd = re.sub(rb"\b1?200\b", count, body)
+        *_, reply, _ = state(wire, Answer(odd, 200, wire.text(GOOD).headers))
+        assert 0 <= reply.tokens.total < 10_000 and all(0 <= n < 10_000 for n in reply.usage.values())
+    *_, reply, _ = state(wire, Answer(body.replace(MODEL.encode(), b"\\ud800"), 200, wire.text(GOOD).headers))
+    assert reply.model == "\ufffd"
+    *_, failure, _ = state(wire, wire.error(400, "\ud800 \x1b[2J"))
+    assert str(failure).encode() and str(failure).isprintable()
+    deep = Answer(b'{"a":' * 900 + b"1" + b"}" * 900, 200, {"content-type": "application/json"})
+    assert state(wire, deep)[:2] == ("recoverable", "broken_body")
+
+
+def test_a_wait_that_is_no_date():
+    for header in ("Mon, 01 Jan 2024 00:00:00 +99999999999999999999", "Mon, 01 Jan 99999 00:00:00 GMT", "nan", "1e999"):
+        assert retry_after_seconds(header) is None
+
+
+@pytest.mark.parametrize("proxy", ["foo://user:canary-pw@host", "socks5://127.0.0.1:9"])
+def test_proxy_of_the_environment_that_cannot_be_used(proxy, monkeypatch):
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    with pytest.raises(BadInputError, match="ALL_PROXY") as caught:
+        open_provider("openai:m")
+    assert "canary" not in str(caught.value)

@@ -37,8 +37,8 @@ class BatchRecord(Record):
 
     format: Literal["matchcut-batch/1"] = BATCH_FORMAT
     mark: str
-    provider: str
-    model: str
+    judge: str
+    """As units name it: the settings that change answers belong to it."""
     remote: str | None
     created_at: float
     """Seconds since 1970, before it was sent."""

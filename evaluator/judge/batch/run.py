@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from ...checklist.benchmark import LoadedBenchmark
-from ...protocol.errors import OperationalError
+from ...checklist.benchmark import LoadedBenchmark, load_benchmark
+from ...checklist.records import SETTINGS
+from ...protocol.errors import BadInputError, OperationalError
 from ...protocol.messages import Reporter
 from ..attempts import ACCEPTED, BUDGET_SPENT, Outcome, may_ask_again
 from ..benchmark import RunSummary, Selection, Unit, VideoCache, find_units, finish, teller
@@ -29,7 +30,7 @@ from ..providers.base import FatalError, JudgeRequest, RecoverableError, Reply, 
 from ..records import Attempt
 from ..reply import ReplyError, read_reply
 from ..run import threads_for
-from ..work import Desk, Prepared, Result, Task, WarningsKept, close
+from ..work import Desk, Prepared, Result, Task, WarningsKept, close, judge_name
 from .records import BatchRecord, Item, Waiting
 from .services import Answer, BatchService, batch_service, parse_lines
 from .shelf import Shelf
@@ -88,7 +89,7 @@ class _Batches:
         self._desk, self._results, self._reporter = desk, results, reporter
         self._concurrency, self._stop = concurrency, stop
         self._service: BatchService = batch_service(desk.provider)
-        self._shelf = Shelf(results, desk.provider.name, desk.provider.model)
+        self._shelf = Shelf(results, desk.provider.name, judge_name(desk.provider))
         self._cache = VideoCache(results)
         self._open: set[str] = set()
         self._own: set[str] = set()
@@ -100,6 +101,7 @@ class _Batches:
 
     def adopt(self) -> None:
         """Find what an interrupted run was about to send: it is either there, or was never sent."""
+        self._shelf.tidy()
         for record in list(self._shelf.batches()):
             if record.remote is None:
                 taken = [other.remote for other in self._shelf.batches() if other.remote is not None]
@@ -243,8 +245,7 @@ class _Batches:
             self._shelf.wait(line.item.key, Waiting(mark=mark, attempts=line.attempts))
         record = BatchRecord(
             mark=mark,
-            provider=desk.provider.name,
-            model=desk.provider.model,
+            judge=judge_name(desk.provider),
             remote=None,
             created_at=time.time(),
             items=[line.item for line in lines],
@@ -321,11 +322,13 @@ class _Batches:
         self._shelf.forget(item.key)
 
     def _prepared(self, item: Item) -> Prepared | None:
-        """The task that an item is about; None where it is not the same any more."""
+        """The task that an item is about; None where it is not the same any more.
+
+        What a run was asked to judge is no limit: another run may have sent more, and that is paid for.
+        """
         unit = self._last
         if unit is None or (unit.name, unit.repeat) != (item.submission, item.repeat):
-            found = (one for one in self._units() if (one.name, one.repeat) == (item.submission, item.repeat))
-            unit = self._last = next(found, None)
+            unit = self._last = self._unit(item)
         clip = next((one for one in unit.clips if one.id == item.clip), None) if unit is not None else None
         if unit is None or clip is None:
             return None
@@ -334,6 +337,16 @@ class _Batches:
         except EvidenceError:
             return None
         return prepared if prepared.key == item.key else None
+
+    def _unit(self, item: Item) -> Unit | None:
+        configuration, setting, video = item.submission.split("/")
+        selection = Selection([configuration], [one for one in SETTINGS if one == setting], item.repeat + 1)
+        try:
+            benchmark = load_benchmark(self._benchmark.folder, videos=[video])
+            units = list(find_units(benchmark, self._runs, selection, self._cache))
+        except BadInputError:  # the video or the configuration is gone
+            return None
+        return next((one for one in units if one.repeat == item.repeat), None)
 
     def _outcome(self, task: Task) -> Result:
         """What lies on disk for a task."""

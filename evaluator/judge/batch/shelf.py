@@ -19,18 +19,25 @@ _SPARE_SECONDS = 3 * 86400
 class Shelf:
     """What is known of the batches of one results folder."""
 
-    def __init__(self, results: Path, provider: str, model: str) -> None:
+    def __init__(self, results: Path, provider: str, judge: str) -> None:
         self._folder = results / "batches"
         self._uploads = self._folder / "uploads" / judge_folder(provider)
-        self._provider, self._model = provider, model
+        self._judge = judge
 
     def batches(self) -> Iterator[BatchRecord]:
         """Those of this judge that are not read yet."""
         for path in sorted(self._folder.glob("*.json")):
             if not path.name.startswith("."):
                 record = BatchRecord.read(path)
-                if (record.provider, record.model) == (self._provider, self._model):
+                if record.judge == self._judge:
                     yield record
+
+    def tidy(self) -> None:
+        """Remove requests that a killed run wrote and never sent."""
+        for path in self._folder.glob("*.jsonl"):
+            mark = path.name.partition(".")[0]
+            if path.name == f"{mark}.jsonl" and not (self._folder / f"{mark}.json").exists():
+                path.unlink()
 
     def keep(self, record: BatchRecord) -> None:
         """Write a batch down."""

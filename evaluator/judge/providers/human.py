@@ -7,6 +7,7 @@ What is rated is written down at once, so that a person can stop in the middle o
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import threading
@@ -52,6 +53,8 @@ class _Task:
     request: JudgeRequest
     asked: dict[str, Any]
     """The entity table and the checks, as any judge gets them."""
+    draft: str
+    """What is asked, by its content; two tasks that ask the same share their draft."""
     ratings: list[str | None]
     reply: Reply | None = None
     declined: str = ""
@@ -82,6 +85,7 @@ class Human:
         self._page: LocalPage | None = None
         self._waiting: dict[str, _Task] = {}
         self._finished = 0
+        self._numbers = itertools.count()
         self._closed = False
 
     def ask(self, request: JudgeRequest) -> Reply:
@@ -120,7 +124,8 @@ class Human:
         asked = json.loads(request.text)
         images = [hashlib.sha256(image).hexdigest() for image in request.images]
         key = content_key({"instruction": request.instruction, "text": request.text, "images": images})
-        return _Task(key, request, asked, self._draft(key, len(asked["checks"])))
+        # a repeat asks the same again, and may wait at the same time
+        return _Task(f"{next(self._numbers)}-{key}", request, asked, key, self._draft(key, len(asked["checks"])))
 
     def _draft(self, key: str, checks: int) -> list[str | None]:
         nothing: list[str | None] = [None] * checks
@@ -181,7 +186,7 @@ class Human:
             if type(index) is not int or not 0 <= index < len(task.ratings) or label not in (None, *LABELS):
                 return json_response({"error": "no such check or rating"}, 400)
             task.ratings[index] = label
-            path = self._draft_path(task.key)
+            path = self._draft_path(task.draft)
             if path is not None:
                 write_json(path, {"format": DRAFT_FORMAT, "ratings": task.ratings})
         elif word == "submit":
@@ -198,7 +203,7 @@ class Human:
         return json_response(self._state())
 
     def _end(self, task: _Task) -> None:
-        path = self._draft_path(task.key)
+        path = self._draft_path(task.draft)
         del self._waiting[task.key]
         self._finished += 1
         task.ended.set()

@@ -26,7 +26,7 @@ class Replay:
     def __init__(self, folder: Path, model: str | None = None) -> None:
         inner = folder / "judgments"
         self._folder = inner if inner.is_dir() else folder
-        files = sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []
+        files = sorted(self._folder.glob("[!.]*.json")) if self._folder.is_dir() else []
         if not files:
             raise BadInputError(f"{folder}: holds no recorded judgments; give the folder that `judge run` wrote")
         self._answers: dict[str, list[tuple[Path, tuple[str, ...]]]] = {}

@@ -7,9 +7,11 @@ keep the packages' own timeouts, which are for each wait, from ever ending it. T
 
 from __future__ import annotations
 
+import html
 import ipaddress
 import json
 import logging
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -17,15 +19,24 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx2
 
+from ...protocol.errors import BadInputError
 from .base import FatalError, RecoverableError, RequestError, StoppedError
 
 CONNECT_SECONDS: Final = 20.0
 """Until a server takes the connection, which is done before any work."""
 HIDDEN: Final = "[key]"
+SHORTEST_KEY: Final = 6
+"""Characters; what is shorter stands in for a key where a server wants any, and would be found in every text."""
+DEEPEST: Final = 64
+"""Objects and arrays within each other; no service's answer comes near."""
+MOST_TOKENS: Final = 2**53
+"""Above this a count is none."""
+
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 _SPENT: Final = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error", "spend_limit_reached"}
@@ -47,7 +58,8 @@ class Wire:
     """The HTTP side of one service: clients, deadlines, the meaning of errors, and texts without the key."""
 
     def __init__(self, sdk: Any, *, key: str | None, timeout: float, base_url: str) -> None:
-        self._sdk, self._key, self._timeout = sdk, key, timeout
+        self._sdk, self._timeout = sdk, timeout
+        self._hidden = _forms(key) if key is not None and len(key) >= SHORTEST_KEY else None
         self._open: set[_Call] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -55,13 +67,20 @@ class Wire:
         # the packages' debug logs hold whole requests
         for name in ("openai", "anthropic", "httpx2", "httpcore2"):
             logging.getLogger(name).setLevel(logging.WARNING)
-        self.http_client = sdk.DefaultHttpxClient(
-            event_hooks={"request": [self._watch]},
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
-            timeout=self.timeout,
-            # a proxy set for the outside world cannot reach this machine's own servers
-            trust_env=not _is_loopback(base_url),
-        )
+        try:
+            self.http_client = sdk.DefaultHttpxClient(
+                event_hooks={"request": [self._watch]},
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+                timeout=self.timeout,
+                # a proxy set for the outside world cannot reach this machine's own servers
+                trust_env=not _is_loopback(base_url),
+            )
+        except (ValueError, ImportError, OSError) as error:  # the text may hold a proxy's password
+            raise BadInputError(
+                f"judge: no connection can be made with the proxy or certificates of the environment"
+                f" ({type(error).__name__}); look at HTTPS_PROXY, HTTP_PROXY, ALL_PROXY (http:// or https://),"
+                " SSL_CERT_FILE and SSL_CERT_DIR"
+            ) from error
 
     @property
     def timeout(self) -> httpx2.Timeout:
@@ -149,20 +168,32 @@ class Wire:
 
     def json_object(self, body: str, request_id: str | None) -> dict[str, Any]:
         """The JSON object of a body that came with a good status. Raises RecoverableError html or broken_body."""
-        body = self.without_key(body)  # a server may echo what it was sent
         try:
-            data = json.loads(body)
+            data = self._clean(json.loads(body))
         except (ValueError, RecursionError):
-            html = body.lstrip()[:9].lower().startswith(("<!doctype", "<html"))
-            detail = f"HTTP 200 with {'a web page' if html else 'no JSON'}: {one_line(body)}"
-            raise RecoverableError("html" if html else "broken_body", detail, request_id=request_id) from None
+            page = body.lstrip()[:9].lower().startswith(("<!doctype", "<html"))
+            detail = f"HTTP 200 with {'a web page' if page else 'no JSON'}: {self.public(body)}"
+            raise RecoverableError("html" if page else "broken_body", detail, request_id=request_id) from None
         if not isinstance(data, dict):
             raise broken_body(body, request_id)
         return data
 
     def without_key(self, text: str) -> str:
-        """`text` with the key hidden."""
-        return text.replace(self._key, HIDDEN) if self._key else text
+        """`text` with the key hidden, however it is written, and without what UTF-8 cannot hold."""
+        text = _SURROGATES.sub("\ufffd", text)
+        return self._hidden.sub(HIDDEN, text) if self._hidden else text
+
+    def _clean(self, data: Any, depth: int = 0) -> Any:
+        """Parsed JSON without the key: only now is every way of writing it in JSON the same. Raises RecursionError."""
+        if depth > DEEPEST:
+            raise RecursionError
+        if isinstance(data, str):
+            return self.without_key(data)
+        if isinstance(data, list):
+            return [self._clean(item, depth + 1) for item in data]
+        if isinstance(data, dict):
+            return {self.without_key(name): self._clean(value, depth + 1) for name, value in data.items()}
+        return data
 
     def public(self, text: object) -> str:
         """One line that may stand in files and messages."""
@@ -229,10 +260,10 @@ def broken_body(body: object, request_id: str | None) -> RecoverableError:
 
 
 def counts(usage: Any, prefix: str = "") -> dict[str, int]:
-    """Every whole number of a usage object, nested ones under `outer.inner`."""
+    """Every count of a usage object, nested ones under `outer.inner`; what cannot be one is left out."""
     found: dict[str, int] = {}
     for name, value in usage.items() if isinstance(usage, dict) else ():
-        if type(value) is int:
+        if type(value) is int and 0 <= value < MOST_TOKENS:
             found[f"{prefix}{name}"] = value
         elif isinstance(value, dict):
             found |= counts(value, f"{prefix}{name}.")
@@ -253,18 +284,32 @@ def retry_after_seconds(header: str | None) -> float | None:
     except ValueError:
         try:
             moment = parsedate_to_datetime(header)
-        except ValueError:
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=UTC)
+            seconds = (moment - datetime.now(UTC)).total_seconds()
+        except (ValueError, OverflowError):
             return None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        seconds = (moment - datetime.now(UTC)).total_seconds()
     return max(0.0, seconds) if seconds < float("inf") else None
 
 
 def one_line(text: str) -> str:
-    """At most 300 characters without line feeds."""
-    line = " ".join(text[:4000].split())
+    """At most 300 characters without line feeds, and without what would steer a terminal."""
+    line = "".join(one if one.isprintable() else "\ufffd" for one in " ".join(text[:4000].split()))
     return line if len(line) <= 300 else line[:299] + "…"
+
+
+def _forms(key: str) -> re.Pattern[str]:
+    """The key as it may be written where it is echoed: in JSON or Python, also within each other, in a URL or HTML."""
+
+    def form(one: str) -> str:
+        if one.isalnum():
+            return one
+        if one == "\\":
+            return r"(?:\\+|%5C)"
+        others = {re.escape(quote(one, safe="")), re.escape(html.escape(one)), re.escape(one)}
+        return rf"(?:\\*(?:{'|'.join(sorted(others, key=len, reverse=True))}))"
+
+    return re.compile("".join(map(form, key)))
 
 
 def _is_loopback(url: str) -> bool:
