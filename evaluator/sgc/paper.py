@@ -10,17 +10,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from ..protocol.messages import Reporter
 from .ablation import VISIBLE, Ablation, Fixes, find_regions, tracks_stand_still
 from .aggregate import PUBLISHED, Normalisation, mean_components, sgc_score
 from .components import angular_distance, depth_consistency, global_consistency, local_consistency
-from .poses import MINIMUM_DEPTH, PnpSettings, Pose, back_project, local_poses, relative_pose
+from .poses import MINIMUM_DEPTH, PnpSettings, Pose, back_project, local_poses, relative_pose, within_measure
 from .records import COMPONENTS, Component, Geometry, PairGeometry, PairResult, SgcResult, Tracks
 
 
@@ -66,7 +64,7 @@ def score_paper(geometry: Geometry, *, reporter: Reporter, settings: PaperSettin
     score, reason = None, ""
     if not scored:
         reason = _why_unscored(results)
-    elif max(result.regions for result in scored) == 1:
+    elif max(result.regions for result in scored) < 2:
         reason = "no pair of frames has two regions with a camera pose, so that no divergence of poses can be measured"
     else:
         score = sgc_score(components, settings.scale)
@@ -212,14 +210,14 @@ def _fault(pair: PairGeometry) -> str:
     lengths = {len(array) for array in (tracks.previous, tracks.current, tracks.visibility, tracks.confidence)}
     if len(lengths) > 1:
         return "its tracks differ in number between the two frames"
-    named: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {
-        "depth": (before.depth, after.depth),
-        "intrinsics": (before.intrinsics, after.intrinsics),
-        "camera": (before.world_to_camera, after.world_to_camera),
-    }
-    for name, arrays in named.items():
-        if not all(np.isfinite(array).all() for array in arrays):
-            return f"its {name} holds values that are not finite"
+    if not all(np.isfinite(frame.depth).all() for frame in (before, after)):
+        return "its depth holds values that are not finite"
+    for name, arrays in (
+        ("intrinsics", (before.intrinsics, after.intrinsics)),
+        ("camera", (before.world_to_camera, after.world_to_camera)),
+    ):
+        if not all(map(within_measure, arrays)):
+            return f"its {name} holds values that are not finite, or beyond all measure"
     if any(abs(np.linalg.det(frame.intrinsics)) < 1e-12 for frame in (before, after)):
         return "its intrinsics are of no camera"
     return ""

@@ -14,6 +14,8 @@ from .records import Tracks
 
 MINIMUM_DEPTH = 1e-5
 """A depth at or below it is invalid (authors' code)."""
+LARGEST = 1e30
+"""Nothing of a camera is larger, so that sums of squares and their products stay numbers."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class PnpSettings:
     minimum_inlier_share: float = 0.3
     reject_mirrored: bool = False
     """Drop a pose that turns by more than 90°, which no camera does from one frame to the next."""
+
+
+def within_measure(camera: NDArray[np.float64]) -> bool:
+    """Whether all of a camera's matrix (of any shape) is finite and not absurdly large."""
+    return bool((np.abs(camera) <= LARGEST).all())  # not so for NaN either
 
 
 def relative_pose(previous_world_to_camera: NDArray[np.float64], world_to_camera: NDArray[np.float64]) -> Pose:

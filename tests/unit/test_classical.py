@@ -11,6 +11,7 @@ from matchcut.evaluator.protocol.errors import BadInputError, OperationalError
 from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.sgc.classical import adjust, flow, focal, two_view
 from matchcut.evaluator.sgc.classical.depth import View, inverse_depth
+from matchcut.evaluator.sgc.classical.motion import sky
 from matchcut.evaluator.sgc.classical.settings import Settings
 from matchcut.evaluator.sgc.estimators import classical, open_geometry
 
@@ -37,6 +38,14 @@ def aligned(found, exact):
 def frames_of(geometry):
     pairs = list(geometry.pairs())
     return [pairs[0].previous, *(pair.current for pair in pairs)]
+
+
+def test_only_what_touches_the_top_is_sky():
+    """A block below it that seems infinitely far is one whose depth went wrong: as sky it would not be measured."""
+    inverse, none = np.full((60, 80), 0.2, np.float32), np.zeros((60, 80), bool)
+    inverse[:20, :50] = inverse[30:45, 20:40] = 0
+    found = sky(inverse, np.full((60, 80), 0.01, np.float32), none, none, 0.002)
+    assert found[:18, :48].all() and not found[24:].any()
 
 
 def estimate(video, shots=None, **options):

@@ -130,6 +130,9 @@ FAILURES = {
     "an array": (lambda w: json_answer([GOOD]), "recoverable", "broken_body"),
     "cut connection": (lambda w: w.text(GOOD, cut=True), "recoverable", "connection"),
     "overload in mid-stream": (lambda w: w.overloaded(), "recoverable", None),
+    "sent on to another address": (
+        lambda w: w.error(307, location="http://127.0.0.1:9/elsewhere"), "fatal run", "http_307",
+    ),
     "400": (lambda w: w.error(400), "fatal", "bad_request"),
     "401": (lambda w: w.error(401, f"wrong key {KEY}"), "fatal run", "unauthorized"),
     "403": (lambda w: w.error(403), "fatal run", "forbidden"),

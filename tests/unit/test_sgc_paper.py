@@ -308,7 +308,7 @@ def test_too_few_tracks_leave_the_pair_unscored(left):
     assert all(value is None for value in result.components.values())
 
 
-def test_coincident_points_give_no_pose_but_the_depth_term_stays():
+def test_coincident_points_give_no_pose_and_their_depth_term_alone_no_score():
     pair = scenes.pair(1)
     start, end = pair.tracks.previous[9000], pair.tracks.current[9000]
     tracks = replace(pair.tracks, previous=np.tile(start, (50, 1)), current=np.tile(end, (50, 1)),
@@ -318,7 +318,7 @@ def test_coincident_points_give_no_pose_but_the_depth_term_stays():
     (only,) = result.pairs
     assert only.regions == 0 and "gave a camera pose" in only.reason
     assert only.components[LR] is None and only.components[GT] is None and only.components[D] is not None
-    assert result.score == pytest.approx(normalised(D, only.components[D]), rel=1e-12)
+    assert result.score is None and "no pair of frames has two regions with a camera pose" in result.reason
 
 
 def test_all_moving_or_all_sky_is_unscored():
@@ -341,6 +341,14 @@ def test_values_that_are_not_finite_leave_the_pair_unscored(name):
     assert "not finite" in result.pairs[0].reason
     assert all(value is None for value in result.pairs[0].components.values())
     assert result.score == score(pair).score
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_camera_beyond_all_measure_leaves_the_pair_unscored():
+    pair = scenes.pair(1)
+    result = score(scenes.changed(pair, world_to_camera=pair.current.world_to_camera * 1e300), pair)
+    assert result.pairs_scored == 1 and "beyond all measure" in result.pairs[0].reason
+    result.model_dump_json()
 
 
 def test_tracks_that_are_not_finite_are_left_out():

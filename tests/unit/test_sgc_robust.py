@@ -19,7 +19,7 @@ from matchcut.evaluator.sgc.robust.local import divide, focal_information, local
 from matchcut.evaluator.sgc.robust.pair import NO_PARALLAX, measure_pair
 from matchcut.evaluator.sgc.robust.points import points_of, project, rays, static_tracks, usable_tracks
 from matchcut.evaluator.sgc.robust.records import ROBUST_COMPONENTS, Gauge, NoiseFloor, RobustResult
-from matchcut.evaluator.sgc.robust.score import score_robust
+from matchcut.evaluator.sgc.robust.score import score_robust, window_of
 from matchcut.evaluator.sgc.robust.settings import ROBUST
 from matchcut.evaluator.sgc.robust.summary import DEFAULT_SCALE, drawn, levels, score_of, table_of
 
@@ -166,6 +166,13 @@ def test_the_focal_length_that_the_tracks_ask_for(exact):
     assert information > 0 and gradient / information == pytest.approx(-math.log(1.03), rel=0.15)
 
 
+@pytest.mark.parametrize(("pairs", "sizes"), [(1, [1]), (8, [8]), (11, [11]), (19, [10, 9]), (23, [8, 8, 7])])
+def test_no_sub_window_of_a_shot_is_a_rest(pairs, sizes):
+    shot = 40, 40 + pairs
+    windows = [window_of(frame, shot, 8) for frame in range(shot[0] + 1, shot[1] + 1)]
+    assert windows == sorted(windows) and list(np.bincount(windows)) == sizes
+
+
 def test_what_a_mask_from_residuals_removes_is_scored(exact):
     moving = np.zeros((scenes.H, scenes.W), bool)
     moving[:, : scenes.W // 3] = True
@@ -267,6 +274,9 @@ UNSCORED = {
         lambda pair: scenes.changed(pair, previous_depth=np.ones((9, 9), np.float32)), "differ in size",
     ),
     "NaN as intrinsics": (lambda pair: scenes.changed(pair, intrinsics=np.full((3, 3), np.nan)), "not finite"),
+    "a camera beyond all measure": (
+        lambda pair: scenes.changed(pair, world_to_camera=pair.current.world_to_camera * 1e300), "beyond all measure",
+    ),
     "intrinsics of no camera": (lambda pair: scenes.changed(pair, intrinsics=np.zeros((3, 3))), "no camera"),
     "a camera that mirrors": (lambda pair: scenes.changed(pair, world_to_camera=-np.eye(4)), "no rotation"),
     "tracks of unequal number": (

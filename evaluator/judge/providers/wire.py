@@ -72,6 +72,7 @@ class Wire:
                 event_hooks={"request": [self._watch]},
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
                 timeout=self.timeout,
+                follow_redirects=False,  # another address than the one that was named never sees images or key
                 # a proxy set for the outside world cannot reach this machine's own servers
                 trust_env=not _is_loopback(base_url),
             )

@@ -39,7 +39,10 @@ def sky(
     guessed: NDArray[np.bool_],
     least_area: float,
 ) -> NDArray[np.bool_]:
-    """Even areas at the top of the picture whose border is far away, and what cannot be told from infinitely far.
+    """Areas at the top of the picture: even ones whose border is far away, and what is infinitely far as it seems.
+
+    What lies below something and seems infinitely far is rather a surface whose depth went wrong: it stays without
+    depth, so that a wrong geometry cannot hide there.
 
     `inverse_depth` and its standard deviation `sigma` (h, w); what moves by itself, `apart`, is no sky; where there is
     no texture the flow is `guessed`.
@@ -55,11 +58,11 @@ def sky(
     found = np.zeros(labels.shape, np.uint8)
     for label in range(1, count):
         area = (labels == label).astype(np.uint8)
-        if area.mean() < least_area:
+        if area.mean() < least_area or not area[:2].any():
             continue
         border = (cv2.dilate(area, np.ones((15, 15), np.uint8)) > 0) & known
         is_backdrop = not border.any() or float(np.median(inverse_depth[border])) < BACKDROP * usual
-        if far[area > 0].mean() > 0.5 or (area[:2].any() and is_backdrop):
+        if is_backdrop or far[area > 0].mean() > 0.5:
             found |= area
     # even pixels end two pixels before what bounds them
     return np.asarray(cv2.dilate(found, np.ones((5, 5), np.uint8)) > 0) & (guessed | ~known)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..poses import within_measure
 from ..records import FrameGeometry, PairGeometry
 
 Floats = NDArray[np.float64]
@@ -137,12 +138,12 @@ def _fault_of_frame(frame: FrameGeometry) -> str:
         return "its picture has less than two rows or columns"
     if frame.depth_sigma is not None and frame.depth_sigma.shape != frame.depth.shape:
         return "depth and its deviation differ in size"
-    if frame.intrinsics.shape != (3, 3) or not np.isfinite(frame.intrinsics).all():
-        return "its intrinsics hold values that are not finite"
+    if frame.intrinsics.shape != (3, 3) or not within_measure(frame.intrinsics):
+        return "its intrinsics hold values that are not finite, or beyond all measure"
     if abs(float(np.linalg.det(frame.intrinsics))) < 1e-9:
         return "its intrinsics are those of no camera"
-    if frame.world_to_camera.shape != (4, 4) or not np.isfinite(frame.world_to_camera).all():
-        return "its camera holds values that are not finite"
+    if frame.world_to_camera.shape != (4, 4) or not within_measure(frame.world_to_camera):
+        return "its camera holds values that are not finite, or beyond all measure"
     if abs(float(np.linalg.det(frame.world_to_camera[:3, :3])) - 1) > 1e-2:
         return "its camera is turned by no rotation"
     return ""

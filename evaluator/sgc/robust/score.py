@@ -45,18 +45,17 @@ def score_robust(
     floor = floor or shipped_floor(geometry.estimator)
     gauges = fit_gauges(geometry, settings, lambda done: reporter.progress("sgc, gauge", done, max(expected, done)))
     pairs: list[RobustPair] = []
-    window, place = _Window(), 0
+    window, place, current = _Window(), 0, (0, 0)
     for pair in geometry.pairs():
         while place + 1 < len(gauges) and pair.frame > gauges[place].last:
             place += 1
+        own = place, window_of(pair.frame, (gauges[place].first, gauges[place].last), settings.window)
+        if own != current:
             _close(window, pairs)
-            window = _Window()
+            window, current = _Window(), own
         measured = measure_pair(pair, gauges[place], masks_from_residuals(geometry), settings)
         pairs.append(measured.result)
         _extend(window, measured, len(pairs) - 1)
-        if len(window.pairs) == settings.window:
-            _close(window, pairs)
-            window = _Window()
         reporter.progress("sgc", len(pairs), max(expected, len(pairs)))
     _close(window, pairs)
     return _result(geometry, pairs, gauges, floor, settings)
@@ -65,6 +64,16 @@ def score_robust(
 def masks_from_residuals(geometry: Geometry) -> bool:
     """Whether the estimator called moving what its own cameras did not explain."""
     return geometry.masks == "residuals"
+
+
+def window_of(frame: int, shot: tuple[int, int], length: int) -> int:
+    """Which of its shot's sub-windows the pair that ends at `frame` lies in.
+
+    A shot of n pairs is divided evenly into round(n / length) of them, at least one: a rest of two or three pairs
+    would tell little of the focal length, with as much weight as the others.
+    """
+    pairs = max(1, shot[1] - shot[0])
+    return (frame - shot[0] - 1) * max(1, round(pairs / length)) // pairs
 
 
 def _extend(window: _Window, measured: Measured, index: int) -> None:

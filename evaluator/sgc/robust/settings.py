@@ -41,7 +41,7 @@ class RobustSettings:
     edge: float = 0.1
     """Where depth differs by this share between neighbours there is an edge, and no depth in between."""
     window: int = 8
-    """Pairs over which a focal length is estimated."""
+    """Pairs, about, over which a focal length is estimated."""
     minimum_observable: float = 0.1
     """Share of the expected pairs that has to have parallax for a score."""
     bootstrap: int = 1000
