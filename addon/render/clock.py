@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
-from typing import Any
 
+from ...evaluator.protocol.memory import peak_memory_bytes
 from ...evaluator.protocol.render_job import RenderStatus
 
 WINDOWS_TRIES = 20
@@ -58,13 +57,3 @@ class Clock:
     def skip(self, frames: int = 1) -> None:
         """So many frames were there already."""
         self.status.done += frames
-
-
-def peak_memory_bytes() -> int | None:
-    """The most memory that this process has held; None where the system does not tell (Windows)."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    usage: Any = resource.getrusage(resource.RUSAGE_SELF)
-    return int(usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))

@@ -26,6 +26,7 @@ from matchcut.evaluator.environment.blender import find_blender  # isort: skip
 from matchcut.evaluator.media.decode import stream  # isort: skip
 from matchcut.evaluator.media.encode import encode  # isort: skip
 from matchcut.evaluator.protocol.children import child_environment  # isort: skip
+from matchcut.evaluator.protocol.memory import peak_memory_bytes  # isort: skip
 from matchcut.evaluator.protocol.messages import SilentReporter  # isort: skip
 from matchcut.evaluator.sgc.estimators.blender import open_job  # isort: skip
 from matchcut.evaluator.sgc.estimators.classical import estimate  # isort: skip
@@ -197,8 +198,5 @@ def measure_memory(folder: Path, lengths: tuple[int, int]) -> Iterator[Row]:
 
 
 if __name__ == "__main__":  # the child of measure_memory
-    import resource
-
     estimate(Path(sys.argv[1]), None, reporter=SilentReporter())
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    sys.stdout.write(json.dumps({"peak_mb": peak / (2**20 if sys.platform == "darwin" else 2**10)}) + "\n")
+    sys.stdout.write(json.dumps({"peak_mb": peak_memory_bytes() / 2**20}) + "\n")

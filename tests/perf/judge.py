@@ -36,6 +36,7 @@ from matchcut.evaluator.judge.run import judge_clips  # isort: skip
 from matchcut.evaluator.media.encode import encode  # isort: skip
 from matchcut.evaluator.media.probe import probe  # isort: skip
 from matchcut.evaluator.media.records import VideoInfo  # isort: skip
+from matchcut.evaluator.protocol.memory import peak_memory_bytes  # isort: skip
 from matchcut.evaluator.protocol.messages import SilentReporter  # isort: skip
 
 RATIO, CONCURRENCY, GROWTH_MB = 1.15, 16, 40
@@ -164,8 +165,6 @@ def measure_memory(few: int, many: int) -> Iterator[Row]:
 
 def child(requests: int) -> float:
     """Judge so many clips, and say the peak memory in MB."""
-    import resource
-
     server = Server(0.0)
     try:
         with tempfile.TemporaryDirectory() as name:
@@ -179,8 +178,7 @@ def child(requests: int) -> float:
                 )  # fmt: skip
     finally:
         server.close()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+    return peak_memory_bytes() / 2**20
 
 
 def main(arguments: list[str]) -> int:

@@ -46,6 +46,7 @@ from matchcut.evaluator.cli import main as front  # noqa: E402
 from matchcut.evaluator.media.decode import pick, stream  # noqa: E402
 from matchcut.evaluator.media.pairs import fitted_size, jpeg_bytes, pair_image  # noqa: E402
 from matchcut.evaluator.media.probe import probe  # noqa: E402
+from matchcut.evaluator.protocol.memory import peak_memory_bytes  # noqa: E402
 from PIL import Image  # noqa: E402
 
 clips = _load("matchcut_perf_clips", Path(__file__).with_name("clips.py"))
@@ -178,34 +179,6 @@ def _plain(path: Path, wanted: list[int]) -> Iterator[Any]:
                 return
 
 
-def peak_mb() -> float:
-    """The most memory that this process has had resident so far, in MB of 10⁶ bytes."""
-    if sys.platform == "win32":
-        import ctypes
-        from ctypes import wintypes
-
-        class Counters(ctypes.Structure):
-            """PROCESS_MEMORY_COUNTERS of psapi.h."""
-
-            _fields_ = [("cb", wintypes.DWORD), ("faults", wintypes.DWORD), ("peak", ctypes.c_size_t)] + [
-                (f"other{index}", ctypes.c_size_t) for index in range(7)
-            ]
-
-        counters = Counters(cb=ctypes.sizeof(Counters))
-        ctypes.windll.kernel32.GetCurrentProcess.restype = wintypes.HANDLE
-        process = wintypes.HANDLE(ctypes.windll.kernel32.GetCurrentProcess())
-        ctypes.windll.psapi.GetProcessMemoryInfo(process, ctypes.byref(counters), counters.cb)
-        return counters.peak / 1e6
-    status = Path("/proc/self/status")
-    if status.exists():  # getrusage's figure counts what the parent had when it started us
-        for line in status.read_text(encoding="ascii", errors="replace").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024 / 1e6
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
-
-
 def _in_child(what: str, paths: list[Path], threads: int) -> float:
     call = [sys.executable, str(Path(__file__)), "--child", what, "--threads", str(threads), *map(str, paths)]
     answer = subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
@@ -229,7 +202,7 @@ def _child(what: str, paths: list[Path], threads: int) -> int:
         with tempfile.TemporaryDirectory() as folder:
             sides = ("--reference", str(paths[0]), "--reconstruction", str(paths[1]))
             command("compare", *sides, "--out", str(Path(folder) / "compared"))
-    sys.stdout.write(f"{peak_mb()}\n")
+    sys.stdout.write(f"{peak_memory_bytes() / 1e6}\n")
     return 0
 
 

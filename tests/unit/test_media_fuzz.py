@@ -62,6 +62,7 @@ def child(folder, numbers):
     from matchcut.evaluator.media.decode import frames, stream
     from matchcut.evaluator.media.probe import probe
     from matchcut.evaluator.protocol.errors import BadInputError, OperationalError
+    from matchcut.evaluator.protocol.memory import peak_memory_bytes
 
     originals = {name: (folder / name).read_bytes() for name in CLIPS}
     for number in numbers:
@@ -82,17 +83,7 @@ def child(folder, numbers):
             print("refused")
         path.unlink()
     faulthandler.cancel_dump_traceback_later()
-    print("memory", peak_megabytes())
-
-
-def peak_megabytes():
-    """The largest resident size of this process so far; 0 where the system does not tell."""
-    try:
-        import resource
-    except ImportError:
-        return 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak // (1024 * 1024 if sys.platform == "darwin" else 1024)
+    print("memory", peak_memory_bytes() // 2**20)
 
 
 @pytest.fixture(scope="module")
