@@ -23,7 +23,7 @@ SECONDS = 30
 def tried(commands):
     """Run each list of arguments; (exit status, standard output, error lines, seconds) of each, and the peak memory."""
     from matchcut.evaluator.cli.main import main
-    from test_media_fuzz import peak_megabytes
+    from matchcut.evaluator.protocol.memory import peak_memory_bytes
 
     for arguments in commands:
         faulthandler.dump_traceback_later(SECONDS, exit=True)
@@ -36,7 +36,11 @@ def tried(commands):
         faulthandler.cancel_dump_traceback_later()
         lines = [line for line in err.getvalue().splitlines() if line.startswith("matchcut")]
         traces = "Traceback" in err.getvalue()
-        print(json.dumps([status, out.getvalue(), lines, traces, time.monotonic() - started, peak_megabytes()]))
+        print(
+            json.dumps(
+                [status, out.getvalue(), lines, traces, time.monotonic() - started, peak_memory_bytes() // 2**20]
+            )
+        )
 
 
 def make_refused(folder, images, write_video):
