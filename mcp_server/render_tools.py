@@ -70,9 +70,9 @@ def add_render_tools(server: MCPServer, session: Calls, renders: Renders) -> Non
                 renders.check_idle()
                 options = _options(frames, scale, samples, engine, device, view_transform, passes, workers)
                 if scene:
-                    path = renders.allowed(scene, "scene")
-                    video = renders.allowed(reference, "reference", path) if reference else _needs_reference()
-                    folder, note, blender = renders.new_folder(path), "", ""
+                    path = renders.workplace.allowed(scene, "scene")
+                    video = renders.workplace.allowed(reference, "reference", path) if reference else _needs_reference()
+                    folder, note, blender = renders.workplace.new_folder(path), "", ""
                 else:
                     path, video, folder, blender, note = await _saved_copy(
                         session, context, renders, reference, instance
@@ -116,10 +116,10 @@ async def _saved_copy(
     place, note = await call(session, context, "scene_place", {}, SAVE_SECONDS, instance)
     opened = Path(place["file"]) if place["file"] else None
     if reference:
-        video = renders.allowed(reference, "reference", opened)
+        video = renders.workplace.allowed(reference, "reference", opened)
     else:
         video = Path(place["reference"]) if place["reference"] else _needs_reference()
-    folder = renders.new_folder(opened)
+    folder = renders.workplace.new_folder(opened)
     try:
         copy = folder / "scene.blend"
         _, more = await call(session, context, "save_copy", {"path": str(copy)}, SAVE_SECONDS, instance)

@@ -8,7 +8,6 @@ which no other job gets, is its name.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +16,12 @@ from typing import Any, Final, Literal
 from ..evaluator.protocol.children import child_environment
 from ..evaluator.protocol.command import EvaluatorProcess
 from ..evaluator.protocol.errors import BadInputError, ExitStatus, OperationalError
-from ..evaluator.protocol.files import numbered_folder
 from ..evaluator.protocol.messages import Message
 from ..evaluator.protocol.render_job import RenderStatus
+from .commands import command_line
 from .records import RenderState
+from .workplace import Workplace
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-NAME: Final = "render"
 MOST_WARNINGS: Final = 20
 
 
@@ -120,9 +118,9 @@ class Render:
 class Renders:
     """The jobs that this server has started; one runs at a time."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        """`folders` are those below which files may be named; the first is for what belongs to no file."""
-        self._folders = [folder.resolve() for folder in folders]
+    def __init__(self, workplace: Workplace) -> None:
+        """`workplace` says where files may be."""
+        self.workplace = workplace
         self._jobs: list[Render] = []
 
     def running(self) -> Render | None:
@@ -143,7 +141,7 @@ class Renders:
         `blender` is the program that is open; it renders unless `$BLENDER` names another, or it is not to be found from
         here (it may be a sandbox).
         """
-        command = [sys.executable, str(ROOT / "__main__.py"), "render", *arguments, "--out", str(folder)]
+        command = command_line(["render", *arguments, "--out", str(folder)])
         usable = bool(blender) and not os.environ.get("BLENDER") and Path(blender).is_file()
         job = Render(folder, EvaluatorProcess(command, child_environment(blender if usable else "")))
         self._jobs.append(job)
@@ -156,32 +154,6 @@ class Renders:
                 return job
         known = ", ".join(str(job.folder) for job in self._jobs) or "none was started"
         raise BadInputError(f"bad_params: {name or 'job'}: no render job of this server; there are: {known}")
-
-    def new_folder(self, beside: Path | None) -> Path:
-        """A folder for one job, that nobody else has: in `matchcut` beside a file, or in the first of the folders."""
-        if beside is None and not self._folders:
-            raise BadInputError(
-                "bad_params: the scene was never saved, so its renders have no place; save it first, or start this "
-                "server with --folder DIR"
-            )
-        return numbered_folder((beside.parent if beside is not None else self._folders[0]) / "matchcut", NAME)
-
-    def allowed(self, text: str, what: str, beside: Path | None = None) -> Path:
-        """The file that `text` names, absolute or from the first folder, in a folder that may be used.
-
-        The folder of the file `beside` may be used as well. Raises BadInputError where it lies elsewhere or is no file.
-        """
-        folders = [*self._folders, *([beside.parent.resolve()] if beside is not None else [])]
-        path = (folders[0] / text if folders else Path(text)).resolve()
-        if not any(path.is_relative_to(folder) for folder in folders):
-            listed = ", ".join(map(str, folders)) or "there is none"
-            raise BadInputError(
-                f"bad_params: {path}: the {what} is not in a folder that this server may use ({listed}); move it "
-                "there, or start the server with --folder DIR"
-            )
-        if not path.is_file():
-            raise BadInputError(f"bad_params: {path}: there is no such file; name the {what}")
-        return path
 
     def close(self) -> None:
         """End what runs."""

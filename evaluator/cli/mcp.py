@@ -12,6 +12,7 @@ from types import FrameType
 
 from ...mcp_server.child import Child
 from ...mcp_server.session import Session
+from ...mcp_server.workplace import Workplace
 from ..environment.blender import find_blender
 from ..protocol.children import child_environment
 from ..protocol.errors import BadInputError, ExitStatus
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     from ...mcp_server.server import make_server  # the SDK takes a second: what is wrong above is said before
 
     session = Session(launch, own=own, instance=None if own else instance)
-    renders = Renders(_folders(args.folder, scene))
+    renders = Renders(Workplace(_folders(args.folder, scene)))
     for name in ("SIGINT", "SIGTERM", "SIGBREAK"):  # the last on Windows alone
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _end_now)

@@ -20,6 +20,7 @@ from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.mcp_server.renders import Renders
 from matchcut.mcp_server.server import make_server
 from matchcut.mcp_server.session import Session
+from matchcut.mcp_server.workplace import Workplace
 from mcp import Client
 from render_stub import stand_in
 
@@ -98,7 +99,7 @@ def with_client(work, *folders):
 
             return await work(call)
 
-    renders = Renders(folders)
+    renders = Renders(Workplace(folders))
     try:
         return asyncio.run(main(renders))
     finally:

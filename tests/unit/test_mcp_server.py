@@ -21,6 +21,7 @@ from matchcut.mcp_server.child import Child
 from matchcut.mcp_server.renders import Renders
 from matchcut.mcp_server.server import make_server
 from matchcut.mcp_server.session import Session
+from matchcut.mcp_server.workplace import Workplace
 from mcp import Client
 
 TOKEN_BUDGET = 6000
@@ -76,7 +77,7 @@ class StubChild:
 
 def with_client(session, work, mode="legacy", **options):
     async def main():
-        async with Client(make_server(session, Renders([])), mode=mode) as client:
+        async with Client(make_server(session, Renders(Workplace([]))), mode=mode) as client:
             return await work(client)
 
     try:

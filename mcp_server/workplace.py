@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where this server may read and write files, and the task that it was started for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from ..evaluator.protocol.errors import BadInputError
+from ..evaluator.protocol.files import numbered_folder
+
+Setting = Literal["proxy", "simplified", "detailed"]
+RENDER: Final = "render"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked for. In `benchmark` mode tools that evaluate are not there, and only `output` is written to."""
+
+    reference: Path | None = None
+    setting: Setting = "simplified"
+    output: Path | None = None
+    benchmark: bool = False
+
+
+class Workplace:
+    """The folders below which files may be named, and the task."""
+
+    def __init__(self, folders: Sequence[Path] = (), task: Task | None = None) -> None:
+        """`folders`: the first is for what belongs to no file."""
+        self.folders = [folder.resolve() for folder in folders]
+        self.task = task or Task()
+
+    def allowed(self, text: str, what: str, beside: Path | None = None) -> Path:
+        """The file that `text` names, absolute or from the first folder, in a folder that may be used.
+
+        The folder of the file `beside` may be used as well. Raises BadInputError where it lies elsewhere or is no file.
+        """
+        path = self._inside(text, what, beside)
+        if not path.is_file():
+            raise BadInputError(f"bad_params: {path}: there is no such file; name the {what}")
+        return path
+
+    def allowed_folder(self, text: str, what: str, beside: Path | None = None) -> Path:
+        """As `allowed`, for a folder, which need not be there yet."""
+        path = self._inside(text, what, beside)
+        if path.exists() and not path.is_dir():
+            raise BadInputError(f"bad_params: {path}: this is a file; name a folder as the {what}")
+        return path
+
+    def new_folder(self, beside: Path | None, name: str = RENDER) -> Path:
+        """A numbered folder for one job that nobody else has: in `matchcut` beside a file, else in the first folder."""
+        if beside is None and not self.folders:
+            raise BadInputError(
+                "bad_params: the scene was never saved, so its renders have no place; save it first, or start this "
+                "server with --folder DIR"
+            )
+        return numbered_folder((beside.parent if beside is not None else self.folders[0]) / "matchcut", name)
+
+    def _inside(self, text: str, what: str, beside: Path | None) -> Path:
+        folders = [*self.folders, *([beside.parent.resolve()] if beside is not None else [])]
+        path = (folders[0] / text if folders else Path(text)).resolve()
+        if not any(path.is_relative_to(folder) for folder in folders):
+            listed = ", ".join(map(str, folders)) or "there is none"
+            raise BadInputError(
+                f"bad_params: {path}: the {what} is not in a folder that this server may use ({listed}); move it "
+                "there, or start the server with --folder DIR"
+            )
+        return path
