@@ -129,6 +129,7 @@ def pid_in(folder, seconds=20):
 
 def test_what_is_open_in_blender_is_rendered_into_a_folder_of_its_own(shot, blender, bridge):
     heard = []
+    blender("render(lambda frame: time.sleep(0.4))")
 
     async def work(call):
         begun = await call("render_start", samples=4)
