@@ -2,6 +2,7 @@
 """SGC of a render job on disk: pairs from chunks, cuts, damaged data, and the command."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -270,7 +271,7 @@ def test_sizes_that_change_between_chunks_are_refused(tmp_path):
             arrays[name] = arrays[name][:, :-2]
 
     edit_chunk(job, smaller)
-    with pytest.raises(BadInputError, match="differ in size"):
+    with pytest.raises(BadInputError, match=r"depth is float32 \(2, 118, 160\), expected shape"):
         scenes.measure_render(job, cuts=[], reporter=SILENT)
 
 
@@ -284,3 +285,19 @@ def test_what_is_missing_is_named(tmp_path):
     (job / "geometry" / "geometry.json").unlink()
     with pytest.raises(BadInputError, match="with its passes"):
         scenes.measure_render(job, cuts=[], reporter=SILENT)
+
+
+def test_a_chunk_that_would_fill_the_memory_is_refused_by_its_header(tmp_path):
+    job = scenes.Job().write(tmp_path / "job")
+
+    def huge(arrays):
+        arrays["depth"] = np.zeros((2, 4, 3_000_000), np.float32)
+
+    edit_chunk(job, huge)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadInputError, match="expected shape"):
+            scenes.measure_render(job, cuts=[], reporter=SILENT)
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()

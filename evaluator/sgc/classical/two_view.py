@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Relative pose of two frames from corresponding points: MAGSAC++, then a robust least-squares fit.
+"""Relative pose of two frames from corresponding points: random sampling, then a robust least-squares fit.
 
 Points are (n, 2) float64 pixels from the principal point, so that only a focal length is needed; a pose takes points of
-the first camera to the second: x₂ = R x₁ + t with |t| = 1. Barath et al., MAGSAC++, CVPR 2020; Sampson distance and
-parameters as in Hartley and Zisserman, Multiple View Geometry, 11.4.3.
+the first camera to the second: x₂ = R x₁ + t with |t| = 1. Sampson distance and parameters
+as in Hartley and Zisserman, Multiple View Geometry, 11.4.3.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..poses import Pose
+from .sampling import MINIMUM_POINTS, sampled_pose
 
-MAGSAC_THRESHOLD = 0.5
 CAUCHY_SCALE = 0.15
 """Pixels: about the noise of a flow that passed its checks."""
 INLIER = 0.5
 """Pixels of Sampson distance up to which a point follows a pose."""
 
 _ITERATIONS = 15
-_FARTHEST = 1e5  # baselines; OpenCV takes what is beyond 50 for infinitely far, and then knows no side
-_MINIMUM_POINTS = 8
 
 
 @dataclass(frozen=True)
@@ -43,9 +41,9 @@ def relative_pose(
 
     With a `guess` no random sampling is done: the fit starts there.
     """
-    if len(first) < _MINIMUM_POINTS:
+    if len(first) < MINIMUM_POINTS:
         return None
-    start = guess or _sampled(first, second, focal)
+    start = guess or sampled_pose(first, second, focal)
     if start is None:
         return None
     pose = _refined(first / focal, second / focal, start, CAUCHY_SCALE / focal)
@@ -82,25 +80,6 @@ def parallax(first: NDArray[np.float64], second: NDArray[np.float64], focal: flo
         return 0.0
     turned = np.column_stack([first / focal, np.ones(len(first))]) @ rotation_only(first, second, focal).rotation.T
     return float(np.median(np.linalg.norm(second - focal * turned[:, :2] / turned[:, 2:], axis=1)))
-
-
-def _sampled(first: NDArray[np.float64], second: NDArray[np.float64], focal: float) -> Pose | None:
-    """By MAGSAC++ on essential matrices; OpenCV seeds its random numbers afresh in every call."""
-    camera = np.diag([focal, focal, 1.0])
-    try:
-        essential, mask = cv2.findEssentialMat(
-            first, second, camera, method=cv2.USAC_MAGSAC, prob=0.999, threshold=MAGSAC_THRESHOLD
-        )
-        if essential is None or essential.shape != (3, 3) or not np.isfinite(essential).all():
-            return None
-        count, rotation, translation, *_ = cv2.recoverPose(
-            essential, first, second, camera, distanceThresh=_FARTHEST, mask=mask.copy()
-        )
-    except cv2.error:
-        return None  # points so degenerate that OpenCV refuses them
-    if count < _MINIMUM_POINTS or not np.isfinite(rotation).all():
-        return None
-    return Pose(np.asarray(rotation, np.float64), np.asarray(translation, np.float64).ravel())
 
 
 def _sampson(first: NDArray[np.float64], second: NDArray[np.float64], pose: Pose) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from ...protocol.errors import BadInputError
 from ...protocol.files import read_json
 from ...protocol.render_job import GEOMETRY_FORMAT, RenderJob
 from ..records import FrameGeometry, Geometry, PairGeometry, Shots, Tracks
-from .arrays import FAULTS
+from .arrays import FAULTS, stored_array
 from .base import consecutive, pairs_expected, read_pictures, shots_within
 
 ESTIMATOR: Final = "blender-passes/1"
@@ -133,7 +133,7 @@ def open_job(job_folder: Path, shots: Sequence[tuple[int, int]] | None = None) -
         scale="shared_with_poses",
         size=job.size,
         shots=ranges,
-        pairs=lambda: _pairs(geometry, index, ranges),
+        pairs=lambda: _pairs(index, ranges, job.size),
         pairs_expected=pairs_expected(ranges),
         depth_unit=DEPTH_UNIT,
         notes=index.notes,
@@ -141,15 +141,12 @@ def open_job(job_folder: Path, shots: Sequence[tuple[int, int]] | None = None) -
     )
 
 
-def _pairs(geometry: Path, index: GeometryIndex, shots: Shots) -> Iterator[PairGeometry]:
+def _pairs(index: GeometryIndex, shots: Shots, size: tuple[int, int]) -> Iterator[PairGeometry]:
     """Pairs in order, one chunk in memory."""
     moving_ids = np.array(sorted(index.moving_ids), dtype=np.int64)
 
     def frames() -> Iterator[tuple[FrameGeometry, NDArray[np.float32]]]:
-        before: _Frame | None = None
-        for frame in _frames(index):
-            if before is not None and before.depth.shape != frame.depth.shape:
-                raise BadInputError(f"{geometry}: frames {before.number} and {frame.number} differ in size")
+        for frame in _frames(index, size):
             moving = np.isin(frame.object_ids, moving_ids)
             yield (
                 FrameGeometry(
@@ -157,7 +154,6 @@ def _pairs(geometry: Path, index: GeometryIndex, shots: Shots) -> Iterator[PairG
                 ),
                 frame.flow_next,
             )
-            before = frame
 
     return consecutive(frames(), shots, flow_tracks)
 
@@ -202,37 +198,37 @@ def _inverse_depth_at(points: NDArray[np.float64], depth: NDArray[np.float32]) -
     return total
 
 
-def _frames(index: GeometryIndex) -> Iterator[_Frame]:
+def _frames(index: GeometryIndex, size: tuple[int, int]) -> Iterator[_Frame]:
     for chunk in index.chunks:
-        arrays = _read_chunk(chunk)
+        arrays = _read_chunk(chunk, size)
         for position, number in enumerate(range(chunk.first, chunk.last + 1)):
             # copied, so that the pair across two chunks does not keep the whole earlier one alive
             of_frame: dict[str, Any] = {name: array[position].copy() for name, array in arrays.items()}
             yield _Frame(number=number, **of_frame)
 
 
-def _read_chunk(chunk: Chunk) -> dict[str, NDArray[Any]]:
-    """The arrays of one chunk by name, checked."""
+def _read_chunk(chunk: Chunk, size: tuple[int, int]) -> dict[str, NDArray[Any]]:
+    """The arrays of one chunk by name, checked; `size` is (width, height)."""
     path = chunk.path
+    count = chunk.last - chunk.first + 1
+    # the headers first: what is larger than the job's pictures would fill the memory
+    for name, (kinds, tail) in _ARRAYS.items():
+        shape = (count, *(size[::-1] if name in ("depth", "flow_next", "object_ids") else ()), *tail)
+        stored = stored_array(path, name)
+        if stored.shape != shape or stored.dtype.kind not in kinds:
+            found = f"{stored.dtype} {stored.shape}"
+            raise BadInputError(f"{path}: {name} is {found}, expected shape {shape}; render the scene again")
     try:
         with np.load(path, allow_pickle=False) as file:
-            numbers = np.asarray(file["frames"])
+            same_count = stored_array(path, "frames").shape == (count,)
+            numbers = np.asarray(file["frames"]) if same_count else np.zeros(0)
             arrays = {name: np.asarray(file[name]) for name in _ARRAYS}
-    except KeyError as error:
-        raise BadInputError(f"{path}: {error.args[0]}; render the scene again with its passes") from error
     except FAULTS as error:
         raise BadInputError(f"{path}: cannot be read as a chunk of passes ({error}); render the scene again") from error
-    count = chunk.last - chunk.first + 1
-    if numbers.shape != (count,) or numbers.tolist() != list(range(chunk.first, chunk.last + 1)):
+    if numbers.tolist() != list(range(chunk.first, chunk.last + 1)):
         raise BadInputError(
             f"{path}: it does not hold the frames {chunk.first} to {chunk.last}; render the scene again"
         )
-    size = arrays["depth"].shape[1:3]
-    for name, (kinds, tail) in _ARRAYS.items():
-        shape = (len(numbers), *(size if name in ("depth", "flow_next", "object_ids") else ()), *tail)
-        if arrays[name].shape != shape or arrays[name].dtype.kind not in kinds:
-            found = f"{arrays[name].dtype} {arrays[name].shape}"
-            raise BadInputError(f"{path}: {name} is {found}, expected shape {shape}; render the scene again")
     for name in ("depth", "intrinsics", "world_to_camera"):
         if not np.isfinite(arrays[name]).all():
             raise BadInputError(f"{path}: {name} holds values that are not finite; render the scene again")

@@ -23,6 +23,7 @@ from ...media.scan import scan
 from ...protocol.errors import BadInputError
 from ...protocol.files import content_key, sha256_of
 from ...protocol.messages import Reporter
+from ..classical import sampling
 from ..classical.flow import Workers, bilinear, workers
 from ..classical.settings import DEFAULT, Settings
 from ..classical.store import StoredFrame, finish_shot, finished_shot, read_shot, write_shot
@@ -59,7 +60,7 @@ def estimate(
         raise BadInputError(f"{video}: {size[0]}x{size[1]} is too small to estimate geometry; {SMALLEST_SIDE} is least")
     recipe = {
         "estimator": VERSION, "video": sha256_of(video), "settings": asdict(settings), "opencv": cv2.__version__,
-        "numpy": np.__version__,
+        "numpy": np.__version__, **({"sampling": sampling.extra()} if sampling.extra() else {}),
     }  # fmt: skip
     # without a cache the folder goes with the last reference to the geometry
     temporary = tempfile.TemporaryDirectory(prefix="matchcut-") if cache is None else None
@@ -86,7 +87,7 @@ def estimate(
         return _pairs(folder, ranges, size)
 
     return Geometry(
-        estimator=f"{VERSION} (OpenCV {cv2.__version__})",
+        estimator=f"{VERSION} (OpenCV {cv2.__version__}{f', {sampling.extra()}' if sampling.extra() else ''})",
         scale="shared_with_poses",
         size=size,
         shots=ranges,
