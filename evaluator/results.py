@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from .audit.records import AuditReport
 from .checklist.records import Clip, Setting
 from .judge.records import Judgment, OperationalFailure
 from .media.records import TimelineCheck, VideoInfo
@@ -58,6 +59,8 @@ class Results(Record):
     """On whose timeline the frames of `sgc` count."""
     reference_sgc: Sgc | Unscored | None = None
     """Of the reference, by the same estimator; None where it was not measured."""
+    audit: AuditReport | Unscored | None = None
+    """What a scene holds that it may not; None where a video alone was scored."""
     checklist: ChecklistScore | Unscored
     clips: list[Clip] = []
     judgments: list[Judgment] = []

@@ -15,7 +15,8 @@ from ..results import Unscored
 from ..sgc.estimators import open_geometry
 from ..sgc.estimators.base import shots_between
 from ..sgc.measure import Request, score_geometry
-from ..sgc.records import SgcResult
+from ..sgc.pictures import draw_pictures
+from ..sgc.records import Geometry, SgcResult
 from ..sgc.robust.records import RobustResult
 from ..shots.compare import shot_intervals
 from ..shots.records import Shots
@@ -24,6 +25,9 @@ from .request import ScoreRequest
 SGC_OFF: Final = "not asked for: --sgc-mode off"
 REFERENCE_FRAMES: Final = 240
 """A longer reference is not estimated as well: that takes as long as the reconstruction itself."""
+
+SGC_FOLDER: Final = "sgc"
+"""In OUT: the pictures of the SGC."""
 
 Found = SgcResult | RobustResult | Unscored
 Frames = Literal["reference", "reconstruction"]
@@ -52,8 +56,9 @@ def measure_sgc(
         geometry = open_geometry(
             "blender", job, shots=shots_between(cuts, made.first, made.last), reporter=reporter, reading=asked.reading
         )
-        return score_geometry(geometry, asked, reporter), "reference"
-    return _estimated(request, asked, reconstruction, own_shots, reporter), "reconstruction"
+        return _drawn(score_geometry(geometry, asked, reporter), geometry, request, reporter), "reference"
+    found = _estimated(request, asked, reconstruction, own_shots, reporter, draw=True)
+    return found, "reconstruction"
 
 
 def measure_reference(
@@ -76,7 +81,21 @@ def _asked(request: ScoreRequest) -> Request | None:
     return Request(mode="robust") if request.sgc_mode == "robust" else None
 
 
-def _estimated(request: ScoreRequest, asked: Request, info: VideoInfo, shots: Shots, reporter: Reporter) -> Found:
+def heat_maps(folder: Path) -> list[tuple[int, Path]]:
+    """(later frame of the pair, file) of the pictures of the worst pairs in `folder`, worst first."""
+    return [(int(path.stem.rsplit("-", 1)[1]), path) for path in sorted(folder.glob("worst-*-frame-*.png"))]
+
+
+def _drawn(found: Found, geometry: Geometry, request: ScoreRequest, reporter: Reporter) -> Found:
+    """The result, once its pictures are drawn."""
+    if isinstance(found, SgcResult | RobustResult):
+        draw_pictures(found, geometry, request.out / SGC_FOLDER, reporter=reporter)
+    return found
+
+
+def _estimated(
+    request: ScoreRequest, asked: Request, info: VideoInfo, shots: Shots, reporter: Reporter, *, draw: bool = False
+) -> Found:
     frames = info.timeline.frames
     cuts = [cut for cut in shots.boundaries if 0 < cut < frames]
     try:
@@ -89,6 +108,8 @@ def _estimated(request: ScoreRequest, asked: Request, info: VideoInfo, shots: Sh
             reading=asked.reading,
         )
         found = score_geometry(geometry, asked, reporter)
+        if draw:
+            _drawn(found, geometry, request, reporter)
     except BadInputError as error:
         return Unscored(reason=str(error).replace(str(info.path), Path(info.path).name))
     return found

@@ -6,6 +6,7 @@ OUT/report.html                             the page, which shows the two videos
 OUT/reference.mp4 OUT/reconstruction.mp4    copies, or previews where a browser would not play the file itself
 OUT/judgments/ OUT/operational/             what the judge answered, and what it could not be asked
 OUT/render/                                 the render job, where a scene was given
+OUT/sgc/                                    SGC's curves, and pictures of its worst pairs
 OUT/estimates/                              geometry estimated from the pictures, where no scene was given
 """
 
@@ -15,27 +16,33 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
+from ..audit.audit import audit
+from ..audit.records import AuditReport
 from ..checklist.load import load_clips
 from ..checklist.records import Clip
 from ..environment.blender import Blender
+from ..environment.sealed import sealed
 from ..judge.records import Judgment, OperationalFailure
 from ..judge.run import judge_clips
 from ..media.check import check_timeline
 from ..media.probe import probe
 from ..media.records import VideoInfo
+from ..protocol.errors import BadInputError, OperationalError
 from ..protocol.lock import sole_user
 from ..protocol.messages import Reporter
 from ..protocol.render_job import RenderStatus
 from ..protocol.timeline import Timeline
 from ..render.job import render_scene
 from ..report.html import write_report
+from ..report.pictures import read_pictures
 from ..results import Results, Unscored
 from ..scoring.aggregate import score_checklist
 from ..scoring.records import ChecklistScore
+from ..sgc.robust.records import RobustResult
 from ..shots.compare import compare_shots, on_reference
 from ..shots.detect import detect_shots
 from ..shots.records import Shots
-from .consistency import SGC_OFF, measure_reference, measure_sgc
+from .consistency import SGC_FOLDER, SGC_OFF, heat_maps, measure_reference, measure_sgc
 from .playback import place_video
 from .provenance import provenance
 from .request import OUTPUTS, Plan, ScoreRequest, check_job_timeline, check_request
@@ -94,12 +101,15 @@ def _score(plan: Plan, reporter: Reporter) -> Results:
         sgc=sgc,
         sgc_frames=sgc_frames,
         reference_sgc=reference_sgc,
+        audit=_audit(plan, reporter),
         checklist=checklist,
         clips=clips or [],
         judgments=[_masked(judgment, request) for judgment in judgments],
         operational_failures=[_masked(failure, request) for failure in failures],
         provenance=provenance(status),
     )
+    drawn = heat_maps(out / SGC_FOLDER) if isinstance(sgc, RobustResult) else []
+    pictures = read_pictures(results, request.reference, reconstruction_path, heat_maps=drawn, reporter=reporter)
     try:
         results.write(out / "results.json")
         write_report(
@@ -112,6 +122,7 @@ def _score(plan: Plan, reporter: Reporter) -> Results:
                 for info, placed in ((results.reference, shown), (results.reconstruction, rebuilt))
                 if placed.preview
             ],
+            pictures=pictures,
         )
     except BaseException:  # one of the two without the other would look finished
         _remove_outputs(out)
@@ -152,6 +163,16 @@ def _render(plan: Plan, timeline: Timeline, reporter: Reporter) -> tuple[Path, P
     reconstruction = plan.reconstruction or outcome.video
     assert reconstruction is not None
     return reconstruction, outcome.folder if request.needs_passes else None, outcome.status
+
+
+def _audit(plan: Plan, reporter: Reporter) -> AuditReport | Unscored | None:
+    """What the scene holds that it may not; None where a video alone is scored."""
+    if plan.blend is None or plan.blender is None:
+        return None
+    try:
+        return audit(plan.blend, plan.request.reference, blender=sealed(plan.blender), reporter=reporter)
+    except (BadInputError, OperationalError) as error:  # the scene was rendered: its scores stand without
+        return Unscored(reason=str(error).replace(str(plan.blend), plan.blend.name))
 
 
 def _judge(

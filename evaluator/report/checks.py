@@ -35,6 +35,8 @@ class CheckRow:
     seconds: str
     local: str
     """The same frames counted in the clip, as statements name them."""
+    evidence: list[int]
+    """Frames of the reference on which the statement can be seen; may be empty."""
 
     @property
     def key(self) -> str:
@@ -74,6 +76,7 @@ def _rows_of(clip: Clip, results: Results, ratings: dict[tuple[str, str], Rating
                 last=last,
                 seconds=f"{float(start):.2f} s" if first == last else f"{float(start):.2f}–{float(end):.2f} s",
                 local=str(check.start) if first == last else f"{check.start}–{check.end}",
+                evidence=[clip.frame_offset + frame for frame in sorted(check.evidence_frames)],
             )
         )
     return rows

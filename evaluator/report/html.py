@@ -33,6 +33,7 @@ from .consistency import (
     reference_text,
     sgc_of,
 )
+from .pictures import ReportPictures
 from .text import (
     RATING_LABELS,
     RATING_MARKS,
@@ -84,15 +85,17 @@ def write_report(
     reference_video: str = "reference.mp4",
     reconstruction_video: str = "reconstruction.mp4",
     previews: Sequence[str] = (),
+    pictures: ReportPictures | None = None,
 ) -> Path:
     """Write `out/report.html` atomically and return its path.
 
     `reference_video` and `reconstruction_video` are names of files in `out` that a browser plays with the timelines
-    of `results`; `previews` names the videos for which they are copies made for the page.
+    of `results`; `previews` names the videos for which they are copies made for the page. `pictures` are held in it.
     """
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     context = _context(results) | {
+        "pictures": pictures or ReportPictures(),
         "previews": list(previews),
         "reference_video": quote(reference_video),
         "reconstruction_video": quote(reconstruction_video),
@@ -154,6 +157,7 @@ def _context(results: Results) -> dict[str, Any]:
         "worst_pairs": sgc.worst if isinstance(sgc, RobustResult) else [],
         "sgc_frame": axis.to_reference if results.sgc_frames == "reconstruction" else int,
         "pair_reasons": _pair_reasons(sgc) if sgc is not None else [],
+        "audit": results.audit,
         "checklist": checklist,
         "checklist_reason": "" if isinstance(results.checklist, ChecklistScore) else results.checklist.reason,
         "rows": rows,

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 import report_samples as samples
+from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.report.html import write_report
+from matchcut.evaluator.report.pictures import read_pictures
 from report_browser import Browser, find_program
 
 READY = "[...document.querySelectorAll('video')].every(v => v.readyState >= 2 && !v.seeking)"
@@ -34,7 +36,9 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     samples.write_video(folder / "reference.mp4", frames=FRAMES, cuts=(16, 32))
     samples.write_video(folder / "reconstruction.mp4", frames=FRAMES, cuts=(16, 35, 44))
-    write_report(samples.results(), folder)
+    results = samples.results()
+    videos = folder / "reference.mp4", folder / "reconstruction.mp4"
+    write_report(results, folder, pictures=read_pictures(results, *videos, reporter=SilentReporter()))
     handler = functools.partial(QuietHandler, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -201,6 +205,16 @@ def test_it_works_from_the_disk_and_fits_its_window(page, artifacts, look, width
     assert at(browser) == 30
     assert browser.run("document.documentElement.scrollWidth") <= width
     assert browser.errors == []
-    names = {address.rpartition("/")[2].partition("#")[0] for address in browser.requests}
+    asked = [address for address in browser.requests if not address.startswith("data:")]
+    names = {address.rpartition("/")[2].partition("#")[0] for address in asked}
     assert names == {"report.html", "reference.mp4", "reconstruction.mp4"}
-    assert all(address.startswith("file:") for address in browser.requests)
+    assert all(address.startswith("file:") for address in asked)
+
+
+def test_a_picture_of_a_check_goes_to_its_frame(opened):
+    frame = int(opened.run("document.querySelector('.pair').dataset.frame"))
+    opened.press("Home")
+    opened.run("document.querySelector('.pair').click()")
+    assert at(opened) == frame
+    assert shown(opened) == [frame, frame]
+    assert opened.run("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
