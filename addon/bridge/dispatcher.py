@@ -18,6 +18,7 @@ from ...evaluator.protocol.errors import MatchcutError
 
 Method = Callable[..., dict[str, Any]]
 QUEUE_LIMIT: Final = 64
+LOG_LIMIT: Final = 50
 
 
 @dataclass(eq=False)
@@ -27,6 +28,21 @@ class Request:
     method: str
     params: dict[str, Any]
     reply: Callable[[dict[str, Any]], None]
+    client: str = ""
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """One call that came to its turn: by whom, when it began (seconds since 1970), how long it took, how it ended.
+
+    `outcome` is "done", "raised" (the code that it ran) or an error's code. What was asked and answered is not kept.
+    """
+
+    method: str
+    client: str
+    at: float
+    seconds: float
+    outcome: str
 
 
 def error_fields(code: str, message: str) -> dict[str, Any]:
@@ -44,7 +60,7 @@ class Dispatcher:
         self._running: tuple[str, float] | None = None
         self.hold = ""  # why the main thread takes nothing at present, for the answers to those who wait
         self.calls = 0
-        self.last_method = ""
+        self.log: deque[CallRecord] = deque(maxlen=LOG_LIMIT)  # read and written on the main thread
 
     def submit(self, request: Request) -> None:
         """Queue a request, or answer at once where it cannot be run."""
@@ -78,11 +94,14 @@ class Dispatcher:
             method, since = self._running
             return f"{method} for {time.monotonic() - since:.0f} s"
 
-    def wait(self, seconds: float) -> None:
-        """Sleep until a request is queued, at most `seconds`."""
+    def wait(self, seconds: float) -> bool:
+        """Sleep until a request is queued, at most `seconds`; whether one is."""
+        if self._queue or seconds <= 0:
+            return bool(self._queue)
         with self._changed:
             if not self._queue:
                 self._changed.wait(seconds)
+            return bool(self._queue)
 
     def wake(self) -> None:
         """End a `wait`."""
@@ -99,13 +118,15 @@ class Dispatcher:
                 return False
             request = self._queue.popleft()
             self._running = (request.method, time.monotonic())
+        at, begun, outcome = time.time(), time.perf_counter(), "interrupted"
         try:
             answer = self._run(request)
+            outcome = _outcome(answer)
         finally:
             with self._changed:
                 self._running = None
-                self.calls += 1
-                self.last_method = request.method
+            self.calls += 1
+            self.log.append(CallRecord(request.method, request.client, at, time.perf_counter() - begun, outcome))
         request.reply(answer)
         return True
 
@@ -124,3 +145,9 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001  the bridge outlives whatever Blender raises at a method
             traceback.print_exc(file=sys.stderr)
             return error_fields("failed", f"{request.method}: {type(error).__name__}: {error}")
+
+
+def _outcome(answer: dict[str, Any]) -> str:
+    if "error" in answer:
+        return str(answer["error"]["code"])
+    return "raised" if answer["result"].get("error") else "done"

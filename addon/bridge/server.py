@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The running bridge of this Blender, and what drives it: a timer in the window, else a loop, as timers never fire."""
+"""The bridge of this Blender, and the loop that drives it where there is no window, as timers never fire there."""
 
 from __future__ import annotations
 
 import argparse
-import atexit
 import os
 import signal
 import sys
@@ -13,32 +12,35 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import bpy
 
 from ...evaluator.protocol.bridge import (
-    BridgeCallError,
     BridgeKind,
     Descriptor,
     new_nonce,
+    new_socket_path,
     remove_descriptor,
     write_descriptor,
 )
+from ...evaluator.protocol.checkpoints import checkpoint_owner
 from ...evaluator.protocol.children import follow_parent
 from ...evaluator.protocol.errors import OperationalError
-from .copies import save_copy, scene_place
+from ..agent.api_help import api_help
+from ..agent.camera import camera_state, set_camera
+from ..agent.checkpoint import CHECKPOINTS
+from ..agent.copies import save_copy, scene_place
+from ..agent.inspection import inspect_data
+from ..agent.methods import hello, plain_text, scene_summary
+from ..agent.python_code import run_python
+from ..agent.scene_check import check_scene
+from ..agent.undo import HISTORY, undo
+from ..look.look import look, look_sheet
 from .dispatcher import Dispatcher, Method
 from .listener import Listener
-from .methods import hello, plain_text, scene_summary
-from .preview import render_frame
-from .python_code import run_python
+from .trust import Trust
 
-TICK_BUDGET: Final = 0.02  # seconds that one tick gives to requests before the window is drawn again
-TICK_BUSY: Final = 0.005  # seconds between ticks while a client is at work
-TICK_IDLE: Final = 0.1
-BUSY_FOR: Final = 2.0  # seconds after the last request in which the next one is expected
-REDRAW_EVERY: Final = 1.0
 HEADLESS_WAIT: Final = 0.5
 END_GRACE: Final = 5.0  # seconds that running code gets after the parent has ended
 
@@ -46,62 +48,71 @@ END_GRACE: Final = 5.0  # seconds that running code gets after the parent has en
 class Bridge:
     """One listening bridge: token, socket, queue, and the descriptor file by which clients find it."""
 
-    def __init__(self, kind: BridgeKind, *, label: str = "", allow_python: bool = False) -> None:
-        self.allow_python = allow_python
+    def __init__(self, kind: BridgeKind, *, label: str = "") -> None:
+        self.trust = Trust()
         self.dispatcher = Dispatcher(self._methods())
         token = new_nonce()
-        self._listener = Listener(token, self.dispatcher)
-        port = self._listener.start()
+        self._listener = Listener(token, self.dispatcher, new_socket_path())
+        self._listener.start()
         scene = plain_text(bpy.data.filepath)
-        self.descriptor = Descriptor(os.getpid(), port, token, bpy.app.version_string, scene, kind, label)
+        path = self._listener.socket_path
+        self.descriptor = Descriptor(
+            os.getpid(), self._listener.port, token, bpy.app.version_string, scene, kind, label,
+            path.name if path is not None else "",
+        )  # fmt: skip
         try:
             write_descriptor(self.descriptor)
         except BaseException:
             self._listener.stop()
             raise
+        CHECKPOINTS.owner = checkpoint_owner(self.descriptor)
+        HISTORY.watch(self.dispatcher.running)
 
     def _methods(self) -> dict[str, Method]:
-        def guarded_python(code: str, label: str = "") -> dict[str, Any]:
-            if not self.allow_python:
-                raise BridgeCallError(
-                    "not_allowed",
-                    "Python is not allowed in this Blender: its user has to switch on Allow Python in the Matchcut tab "
-                    "(panel Agent)",
-                )
-            return run_python(code, label)
-
         return {
-            "hello": hello,
+            "hello": lambda: {**hello(), "python": self.trust.seconds_left > 0},
             "scene_summary": scene_summary,
-            "render_frame": render_frame,
+            "look": look,
+            "look_sheet": look_sheet,
             "scene_place": scene_place,
             "save_copy": save_copy,
-            "run_python": guarded_python,
+            "camera_state": camera_state,
+            "check_scene": check_scene,
+            "set_camera": self.trust.guard(set_camera),
+            "run_python": self.trust.guard(run_python),
+            "undo": self.trust.guard(undo),
+            "inspect": inspect_data,
+            "api_help": api_help,
         }
 
     @property
-    def clients(self) -> int:
-        """How many clients are connected."""
+    def clients(self) -> tuple[str, ...]:
+        """The names of the clients that are connected."""
         return self._listener.clients
 
     def close(self) -> None:
         """Stop listening, drop every client and remove the descriptor."""
+        HISTORY.unwatch()
         remove_descriptor(self.descriptor)
         self._listener.stop()
 
-    def run_pending(self, budget: float) -> bool:
-        """On the main thread: run waiting requests until `budget` seconds are used; whether there were any."""
-        self._follow_file()
+    def run_pending(self, budget: float, linger: float = 0.0) -> bool:
+        """On the main thread: run waiting requests until `budget` seconds are used; whether there were any.
+
+        Where none waits it waits for the next one, at most `linger` seconds.
+        """
         # a render in the window reads the scene from another thread: code that changes it now could crash both
         rendering = bpy.app.is_job_running("RENDER")
         self.dispatcher.hold = "a render in the window" if rendering else ""
-        begun = time.monotonic()
-        worked = False
-        while not rendering and time.monotonic() - begun < budget and self.dispatcher.run_next():
+        worked, end = False, time.monotonic() + budget
+        while not rendering and (left := end - time.monotonic()) > 0 and self.dispatcher.wait(min(linger, left)):
+            if not self.dispatcher.run_next():
+                break
             worked = True
         return worked
 
-    def _follow_file(self) -> None:
+    def follow_file(self) -> None:
+        """On the main thread: tell clients of a new name of the open file."""
         scene = plain_text(bpy.data.filepath)
         if scene != self.descriptor.scene:
             self.descriptor = replace(self.descriptor, scene=scene)
@@ -109,77 +120,6 @@ class Bridge:
                 write_descriptor(self.descriptor)
             except OperationalError as error:  # the old one leads here as well: only the file's name in it is old
                 sys.stderr.write(f"matchcut: bridge: {error}\n")
-
-
-# --- in the window ----------------------------------------------------------------------------------------------------
-
-_bridge: Bridge | None = None
-_last_request = 0.0
-_shown: tuple[object, ...] = ()
-_drawn = 0.0
-
-
-def running_bridge() -> Bridge | None:
-    """The window's bridge, or None while it is off."""
-    return _bridge
-
-
-def is_running() -> bool:
-    """Whether the window's bridge listens."""
-    return _bridge is not None
-
-
-def start(*, allow_python: bool = False) -> Bridge:
-    """Start the window's bridge, or return the one that runs. Raises OperationalError where it cannot listen."""
-    global _bridge  # noqa: PLW0603
-    if _bridge is None:
-        _bridge = Bridge("window", allow_python=allow_python)
-        # persistent: it goes on when another file is opened
-        bpy.app.timers.register(_tick, persistent=True)
-        atexit.register(stop)
-    return _bridge
-
-
-def stop() -> None:
-    """Stop the window's bridge; nothing happens where it is off."""
-    global _bridge
-    if _bridge is None:
-        return
-    bridge, _bridge = _bridge, None
-    atexit.unregister(stop)
-    if bpy.app.timers.is_registered(_tick):
-        bpy.app.timers.unregister(_tick)
-    bridge.close()
-
-
-def _tick() -> float | None:
-    global _last_request  # noqa: PLW0603
-    if _bridge is None:
-        return None
-    try:
-        worked = _bridge.run_pending(TICK_BUDGET)
-    except Exception as error:  # noqa: BLE001  an exception would end the timer, and every client would wait for ever
-        sys.stderr.write(f"matchcut: bridge: {type(error).__name__}: {error}\n")
-        return TICK_IDLE
-    _redraw_when_changed()
-    if worked:
-        _last_request = time.monotonic()
-    return TICK_BUSY if time.monotonic() - _last_request < BUSY_FOR else TICK_IDLE
-
-
-def _redraw_when_changed() -> None:
-    """Draw the sidebars anew, at most once in REDRAW_EVERY seconds: the 3D view beside them can take long to draw."""
-    global _shown, _drawn
-    bridge = _bridge
-    now = (bridge.clients, bridge.dispatcher.calls, bridge.allow_python) if bridge is not None else ()
-    if now == _shown or time.monotonic() - _drawn < REDRAW_EVERY:
-        return
-    _shown, _drawn = now, time.monotonic()
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            for region in area.regions if area.type == "VIEW_3D" else ():
-                if region.type == "UI":
-                    region.tag_redraw()
 
 
 # --- without a window -------------------------------------------------------------------------------------------------
@@ -198,7 +138,8 @@ def serve_headless(arguments: list[str]) -> int:
     parser.add_argument("--end-with-stdin", action="store_true", help="end when standard input ends")
     parsed = parser.parse_args(arguments)
     ended = threading.Event()
-    bridge = Bridge("background" if _is_program() else "wheel", label=parsed.label, allow_python=True)
+    bridge = Bridge("background" if _is_program() else "wheel", label=parsed.label)
+    bridge.trust.allow()
     end = _ender(ended, bridge.dispatcher)
 
     def on_signal(signum: int, frame: FrameType | None) -> None:
@@ -212,8 +153,8 @@ def serve_headless(arguments: list[str]) -> int:
             follow_parent(lambda: _end_orphan(end, bridge))
         sys.stderr.write(f"matchcut: bridge: {bridge.descriptor}\n")
         while not ended.is_set():
-            if not bridge.run_pending(HEADLESS_WAIT):
-                bridge.dispatcher.wait(HEADLESS_WAIT)
+            bridge.follow_file()
+            bridge.run_pending(HEADLESS_WAIT, HEADLESS_WAIT)
     finally:
         for number, handler in previous.items():
             # None is a handler that Blender set without Python, which cannot be put back

@@ -6,13 +6,16 @@ hold the token of the descriptor file, which itself never crosses the socket:
 
     client  {"bridge": 1, "nonce": N_C}
     server  {"nonce": N_S, "proof": HMAC-SHA256(token, "server" N_C N_S)}
-    client  {"proof": HMAC-SHA256(token, "client" N_C N_S)}
+    client  {"proof": HMAC-SHA256(token, "client" N_C N_S), "name": what the panel calls this client}
     server  {"ready": true}
 
 Then the client sends `{"id": n, "method": name, "params": {…}}` and gets `{"id": n, "result": {…}}` or
 `{"id": n, "error": {"code": …, "message": …}}`. `{"withdraw": n}` takes a request back that has not begun; the answer
 `{"id": n, "withdrawn": true|false, "running": text}` says whether it had. Whatever breaks this protocol is dropped
 without an answer.
+
+Where the system has them, a bridge listens on a Unix socket beside its descriptor, which other users cannot reach;
+else, and where the folder's path is too long for one, on a loopback port that the system picks.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import stat
 import struct
@@ -39,6 +43,10 @@ FRAME_LIMIT: Final = 64 * 1024 * 1024
 HANDSHAKE_LIMIT: Final = 1024  # bytes of a frame before the other side has proved itself
 NONCE_BYTES: Final = 32
 CLIENT_LIMIT: Final = 64  # authenticated connections that one bridge serves
+NAME_LIMIT: Final = 64  # characters of a client's name
+SOCKET_PATH_LIMIT: Final = 100  # bytes; the systems' own limits are 108 (Linux) and 104 (macOS), one for the end
+SOCKET_SUFFIX: Final = ".sock"
+_SOCKET_NAME: Final = re.compile(r"[0-9]+-[0-9a-f]+\.sock")
 _HEADER: Final = struct.Struct(">I")
 
 BridgeKind = Literal["window", "background", "wheel"]
@@ -139,6 +147,11 @@ def is_nonce(value: object) -> bool:
     return isinstance(value, str) and len(value) == 2 * NONCE_BYTES and set(value) <= set("0123456789abcdef")
 
 
+def client_name(value: object) -> str:
+    """A client's name as it may be shown: printable, on one line, at most NAME_LIMIT characters; else empty."""
+    return "".join(one for one in value if one.isprintable())[:NAME_LIMIT] if isinstance(value, str) else ""
+
+
 def proves(message: dict[str, Any], expected: str) -> bool:
     """Whether the message's `proof` is the expected one, compared in constant time."""
     given = message.get("proof")
@@ -150,7 +163,10 @@ def proves(message: dict[str, Any], expected: str) -> bool:
 
 @dataclass(frozen=True)
 class Descriptor:
-    """Where one bridge listens. `label` is set by a process that started this Blender for itself, else empty."""
+    """Where one bridge listens: at `socket`, a file beside this one, or where that is empty at the loopback `port`.
+
+    `label` is set by a process that started this Blender for itself, else empty.
+    """
 
     pid: int
     port: int
@@ -159,11 +175,18 @@ class Descriptor:
     scene: str
     kind: BridgeKind
     label: str = ""
+    socket: str = ""
 
     @property
     def path(self) -> Path:
         """The descriptor's file."""
-        return descriptor_folder() / f"{self.pid}-{self.port}.json"
+        name = self.socket.removesuffix(SOCKET_SUFFIX) or f"{self.pid}-{self.port}"
+        return descriptor_folder() / f"{name}.json"
+
+    @property
+    def socket_path(self) -> Path | None:
+        """The Unix socket, or None where it listens at a port."""
+        return descriptor_folder() / self.socket if self.socket else None
 
     def __str__(self) -> str:
         places = {"window": "with a window", "background": "in the background", "wheel": "as a Python module"}
@@ -186,20 +209,39 @@ def descriptor_folder() -> Path:
     return Path.home() / ".cache" / "matchcut" / "bridge"
 
 
-def write_descriptor(descriptor: Descriptor) -> None:
-    """Write the descriptor whole, readable by its owner alone (0600 in a folder of 0700; on Windows the user profile).
+def private_folder() -> Path:
+    """The folder of descriptors, made where it is missing, and this user's alone (0700; on Windows the user profile).
 
-    Raises OperationalError where the folder cannot be used or belongs to somebody else.
+    Raises OperationalError where it cannot be used or belongs to somebody else.
     """
     folder = descriptor_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not folder.is_symlink():  # chmod would change the folder that a link leads to, whosever it is
             folder.chmod(0o700)
-        if not _is_private(folder, is_folder=True):
-            raise OperationalError(
-                f"{folder}: is a link or belongs to another user; remove it, or set MATCHCUT_BRIDGE_FOLDER"
-            )
+        if _is_private(folder, is_folder=True):
+            return folder
+    except OSError as error:
+        raise OperationalError(f"{folder}: cannot be used ({error}); set MATCHCUT_BRIDGE_FOLDER") from error
+    raise OperationalError(f"{folder}: is a link or belongs to another user; remove it, or set MATCHCUT_BRIDGE_FOLDER")
+
+
+def new_socket_path() -> Path | None:
+    """Where a new bridge of this process may put its Unix socket; None where it has to take a port.
+
+    Raises OperationalError as `private_folder` does.
+    """
+    path = private_folder() / f"{os.getpid()}-{secrets.token_hex(4)}{SOCKET_SUFFIX}"
+    return path if sys.platform != "win32" and len(os.fsencode(path)) <= SOCKET_PATH_LIMIT else None
+
+
+def write_descriptor(descriptor: Descriptor) -> None:
+    """Write the descriptor whole, readable by its owner alone (0600).
+
+    Raises OperationalError where its folder cannot be used or belongs to somebody else.
+    """
+    folder = private_folder()
+    try:
         handle, name = tempfile.mkstemp(prefix=".partial-", dir=folder)  # mkstemp makes it 0600
         temporary = Path(name)
         try:
@@ -215,12 +257,14 @@ def write_descriptor(descriptor: Descriptor) -> None:
 
 
 def remove_descriptor(descriptor: Descriptor) -> None:
-    """Remove a descriptor's file where it is there.
+    """Remove a descriptor's file, and its socket's, where they are there.
 
     One that cannot be removed (on Windows while another process reads it) stays: clients find nobody behind it.
     """
     with contextlib.suppress(OSError):
-        descriptor.path.unlink()
+        descriptor.path.unlink(missing_ok=True)
+        if descriptor.socket_path is not None:
+            descriptor.socket_path.unlink(missing_ok=True)
 
 
 def read_descriptors() -> list[Descriptor]:
@@ -243,16 +287,22 @@ def read_descriptors() -> list[Descriptor]:
 
 
 def _is_well_formed(descriptor: Descriptor) -> bool:
-    texts = (descriptor.blender, descriptor.scene, descriptor.label)
+    texts = (descriptor.blender, descriptor.scene, descriptor.label, descriptor.socket)
     return (
         isinstance(descriptor.pid, int)
         and isinstance(descriptor.port, int)
+        and all(isinstance(text, str) for text in texts)
         and 0 < descriptor.pid < 2**31
-        and 0 < descriptor.port < 2**16
+        and (0 < descriptor.port < 2**16 if not descriptor.socket else _is_socket_name(descriptor.socket))
+        and not (descriptor.socket and descriptor.port)
         and is_nonce(descriptor.token)
         and descriptor.kind in get_args(BridgeKind)
-        and all(isinstance(text, str) for text in texts)
     )
+
+
+def _is_socket_name(name: str) -> bool:
+    # a name alone: a broken descriptor must not lead to, nor remove, a file elsewhere
+    return sys.platform != "win32" and _SOCKET_NAME.fullmatch(name) is not None
 
 
 def _is_private(path: Path, *, is_folder: bool = False) -> bool:

@@ -19,6 +19,7 @@ from .bridge import (
     Descriptor,
     FrameBuffer,
     FrameError,
+    client_name,
     encode_frame,
     is_nonce,
     new_nonce,
@@ -62,21 +63,21 @@ class BridgeClient:
         self._last_id = 0
 
     @classmethod
-    def connect(cls, descriptor: Descriptor, *, timeout: float = HANDSHAKE_SECONDS) -> BridgeClient:
-        """Connect and prove on both sides that the token is known. Raises BridgeConnectError; nothing was run then."""
+    def connect(cls, descriptor: Descriptor, *, name: str = "", timeout: float = HANDSHAKE_SECONDS) -> BridgeClient:
+        """Connect and prove on both sides that the token is known. `name` is what the panel calls this client.
+
+        Raises BridgeConnectError; nothing was run then.
+        """
         deadline = time.monotonic() + timeout
         try:
-            # Windows tries a closed port for two seconds before it says so
-            patience = max(timeout, 3.0) if sys.platform == "win32" else timeout
-            connection = socket.create_connection(("127.0.0.1", descriptor.port), timeout=patience)
+            connection = _open(descriptor, timeout)
         except TimeoutError:
             raise BridgeConnectError(f"{descriptor}: it does not take connections; try again", "silent") from None
         except OSError as error:
             raise BridgeConnectError(f"{descriptor}: nobody listens there any more ({error})", "gone") from error
         try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             client = cls(descriptor, connection, FrameBuffer(HANDSHAKE_LIMIT))
-            client._handshake(deadline)
+            client._handshake(deadline, client_name(name))
         except TimeoutError:
             connection.close()
             raise BridgeConnectError(
@@ -85,14 +86,14 @@ class BridgeClient:
         except FrameError as error:
             connection.close()
             raise BridgeConnectError(
-                f"{descriptor}: what listens at its port is not that bridge ({error}); start the bridge again", "gone"
+                f"{descriptor}: what listens in its place is not that bridge ({error}); start the bridge again", "gone"
             ) from error
         except (OSError, EOFError) as error:
             connection.close()
             raise BridgeConnectError(f"{descriptor}: it hung up ({error}); try again", "closed") from error
         return client
 
-    def _handshake(self, deadline: float) -> None:
+    def _handshake(self, deadline: float, name: str) -> None:
         nonce = new_nonce()
         self._socket.sendall(encode_frame({"bridge": PROTOCOL, "nonce": nonce}))
         challenge = self._receive(deadline)
@@ -103,7 +104,8 @@ class BridgeClient:
         # the server proves itself first: a stranger who took over the port learns nothing that it could replay
         if not proves(challenge, proof(token, "server", nonce, str(server_nonce))):
             raise FrameError("it does not know the token")
-        self._socket.sendall(encode_frame({"proof": proof(token, "client", nonce, str(server_nonce))}))
+        own_proof = proof(token, "client", nonce, str(server_nonce))
+        self._socket.sendall(encode_frame({"proof": own_proof, "name": name}))
         if self._receive(deadline).get("ready") is not True:
             raise FrameError("it did not accept the token")
         self._buffer.limit = FRAME_LIMIT
@@ -156,7 +158,10 @@ class BridgeClient:
         """
         with self._lock:
             self._last_id += 1
-            frame = encode_frame({"id": self._last_id, "method": method, "params": params or {}})
+            try:
+                frame = encode_frame({"id": self._last_id, "method": method, "params": params or {}})
+            except FrameError as error:
+                raise BridgeCallError("bad_params", f"{method}: its parameters cannot be sent: {error}") from error
             try:
                 self._socket.settimeout(HANDSHAKE_SECONDS)
                 self._socket.sendall(frame)
@@ -222,6 +227,31 @@ class BridgeClient:
         return answer
 
 
+def _open(descriptor: Descriptor, timeout: float) -> socket.socket:
+    """A connection to where the descriptor says. Raises OSError, TimeoutError among them."""
+    if sys.platform == "win32" or descriptor.socket_path is None:
+        # Windows tries a closed port for two seconds before it says so
+        patience = max(timeout, 3.0) if sys.platform == "win32" else timeout
+        connection = socket.create_connection(("127.0.0.1", descriptor.port), timeout=patience)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+    deadline = time.monotonic() + timeout
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(timeout)
+        while True:
+            try:
+                connection.connect(str(descriptor.socket_path))
+                return connection
+            except BlockingIOError:  # too many wait to be taken: unlike a port, a Unix socket says so at once
+                if time.monotonic() >= deadline:
+                    raise TimeoutError from None
+                time.sleep(0.01)
+    except BaseException:
+        connection.close()
+        raise
+
+
 def _result_of(message: dict[str, Any]) -> dict[str, Any]:
     error = message.get("error")
     if isinstance(error, dict):
@@ -243,7 +273,7 @@ def live_descriptors(timeout: float = 1.0) -> list[Descriptor]:
         try:
             BridgeClient.connect(descriptor, timeout=timeout).close()
         except BridgeConnectError as error:
-            is_there = _is_process(descriptor.pid)
+            is_there = is_process(descriptor.pid)
             if not is_there:
                 remove_descriptor(descriptor)
             if not is_there or error.reason != "silent":
@@ -252,7 +282,7 @@ def live_descriptors(timeout: float = 1.0) -> list[Descriptor]:
     return live
 
 
-def _is_process(pid: int) -> bool:
+def is_process(pid: int) -> bool:
     """Whether a process of that id is there, which may be another one by now."""
     if sys.platform == "win32":  # where os.kill ends the process that it asks about
         import ctypes

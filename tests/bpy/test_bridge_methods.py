@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the bridge's methods do in a real scene: summary, Python, and a preview that leaves everything as it was."""
+"""What the bridge's methods do in a real scene: summary, Python, and copies for renders."""
 
-import base64
 import json
-import warnings
 from pathlib import Path
 
 import bpy
 import pytest
-from matchcut.addon.bridge import preview, python_code
-from matchcut.addon.bridge.copies import save_copy, scene_place
-from matchcut.addon.bridge.methods import hello, scene_summary
-from matchcut.addon.bridge.preview import render_frame
-from matchcut.addon.bridge.python_code import run_python
+from matchcut.addon.agent import python_code
+from matchcut.addon.agent.copies import save_copy, scene_place
+from matchcut.addon.agent.methods import hello, scene_summary
+from matchcut.addon.agent.python_code import run_python
 from matchcut.evaluator.protocol.bridge import BridgeCallError, encode_frame
-
-IMAGE_SETTINGS = ("media_type", "file_format", "color_mode", "color_depth", "quality")
 
 
 @pytest.fixture(autouse=True)
@@ -26,24 +21,6 @@ def scene():
     scene.frame_start, scene.frame_end = 11, 20
     scene.frame_set(11)
     return scene
-
-
-def settings_of(owner):
-    names = [one.identifier for one in owner.bl_rna.properties if not one.is_readonly and one.type != "COLLECTION"]
-    values = {name: getattr(owner, name) for name in names if name != "use_nodes"}  # reading that one is deprecated
-    return {name: tuple(value) if hasattr(value, "__len__") else value for name, value in values.items()}
-
-
-def everything(scene):
-    image = scene.render.image_settings
-    return [
-        settings_of(scene),
-        settings_of(scene.render),
-        {name: getattr(image, name) for name in IMAGE_SETTINGS},
-        settings_of(scene.cycles),
-        [one.name for one in bpy.data.images],
-        {one.name: one.matrix_world.copy() for one in bpy.data.objects},
-    ]
 
 
 def test_the_summary_counts_frames_from_zero_and_pages(scene):
@@ -86,11 +63,6 @@ def test_a_summary_of_many_objects_stays_small(scene):
         (scene_summary, {"limit": 501}),
         (scene_summary, {"limit": True}),
         (run_python, {"code": 5}),
-        (render_frame, {"frame": 10}),
-        (render_frame, {"frame": 1.5}),
-        (render_frame, {"width": 4096}),
-        (render_frame, {"engine": "povray"}),
-        (render_frame, {"samples": 0}),
     ],
 )
 def test_wrong_parameters_are_named(method, params):
@@ -159,84 +131,6 @@ def test_code_may_open_another_file(tmp_path):
     assert result["error"] is None and hello()["file"] == str(path)
     assert run_python("bpy.ops.wm.read_homefile(use_empty=True)")["error"] is None
     assert scene_summary()["objects"]["total"] == 0
-
-
-def test_a_preview_shows_the_frame_that_was_asked_for_and_changes_nothing(scene, artifacts):
-    cube = bpy.data.objects["Cube"]
-    cube.location = (0, 0, 0)
-    cube.keyframe_insert("location", frame=11)
-    cube.location = (90, 0, 0)
-    cube.keyframe_insert("location", frame=20)
-    scene.frame_set(14)
-    cube.location = (7, 8, 9)  # set without a key: evaluating the frame again would lose it
-    scene.render.filepath = "//mine/####"
-    scene.render.image_settings.media_type = "VIDEO"
-    scene.render.use_border = True
-    scene.cycles.samples = 999
-    bpy.context.view_layer.update()
-    before = everything(scene)
-    pictures = {}
-    for frame in (0, 9):
-        result = render_frame(frame, width=96, samples=1)
-        data = base64.b64decode(result.pop("jpeg"))
-        (artifacts / f"bridge-preview-{frame}.jpg").write_bytes(data)
-        assert data[:3] == b"\xff\xd8\xff" and result["frame"] == frame
-        assert (result["width"], result["height"], result["engine"], result["samples"]) == (96, 48, "CYCLES", 1)
-        image = bpy.data.images.load(result["path"])
-        assert tuple(image.size) == (96, 48)
-        pictures[frame] = list(image.pixels)
-        bpy.data.images.remove(image)
-    difference = sum(abs(a - b) for a, b in zip(pictures[0], pictures[9], strict=True)) / len(pictures[0])
-    assert difference > 0.02, "the cube is there at frame 0 and gone at frame 9"
-    bpy.context.view_layer.update()
-    for was, now in zip(before, everything(scene), strict=True):
-        assert now == was
-    assert tuple(cube.location) == (7, 8, 9) and scene.frame_current == 14
-
-
-def test_a_preview_follows_bound_cameras_and_gives_the_scene_s_back(scene):
-    first = scene.camera
-    second = bpy.data.objects.new("Second", bpy.data.cameras.new("Second"))
-    second.location = (0, 0, 500)
-    scene.collection.objects.link(second)
-    scene.timeline_markers.new("a", frame=11).camera = first
-    scene.timeline_markers.new("b", frame=15).camera = second
-    one, two = (render_frame(frame, width=32, samples=1)["jpeg"] for frame in (0, 6))
-    assert one != two and scene.camera == first
-
-
-def test_a_preview_writes_no_files_of_the_compositor(scene, tmp_path):
-    group = bpy.data.node_groups.new("Comp", "CompositorNodeTree")
-    node = group.nodes.new("CompositorNodeOutputFile")
-    node.directory, node.file_name = str(tmp_path), "leak"
-    if hasattr(scene, "compositor_effects"):
-        scene.compositor_effects.new("Comp").node_group = group
-    else:
-        scene.compositing_node_group = group
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = render_frame(0, width=16, samples=1)
-    assert [str(warning.message) for warning in caught] == []
-    assert "File Output" in result["notes"][0] and not list(tmp_path.iterdir()) and scene.render.use_compositing
-
-
-def test_a_failed_preview_restores_too(scene, monkeypatch, tmp_path):
-    before = everything(scene)
-    (tmp_path / "file").touch()
-    # a folder that cannot be: Blender fails when it writes the picture
-    monkeypatch.setattr(preview.tempfile, "mkdtemp", lambda **_: str(tmp_path / "file" / "folder"))
-    with pytest.raises(BridgeCallError) as caught:
-        render_frame(0, width=16, samples=1)
-    assert caught.value.code == "failed" and everything(scene) == before
-    scene.camera = None
-    with pytest.raises(BridgeCallError, match="no camera"):
-        render_frame(0, width=16)
-
-
-def test_the_current_frame_outside_the_range_is_said(scene):
-    scene.frame_set(5)
-    with pytest.raises(BridgeCallError, match=r"current one.*-6"):
-        render_frame(width=16)
 
 
 def test_a_copy_for_a_render_leaves_what_is_open_as_it_is(scene, tmp_path):

@@ -6,7 +6,13 @@ import threading
 
 from matchcut.addon.bridge.dispatcher import Dispatcher
 from matchcut.addon.bridge.listener import Listener
-from matchcut.evaluator.protocol.bridge import Descriptor, new_nonce, write_descriptor
+from matchcut.evaluator.protocol.bridge import (
+    Descriptor,
+    new_nonce,
+    new_socket_path,
+    remove_descriptor,
+    write_descriptor,
+)
 
 JPEG = "/9j/2Q=="
 
@@ -21,11 +27,19 @@ def summary(offset=0, limit=50):
     }  # fmt: skip
 
 
-def picture(frame=None, width=512, engine="scene", samples=16):
+def picture(
+    view="camera", frame=None, size=512, shading="auto", samples=16, target="", overlays=False, cells=1, data=True
+):
+    frame = frame or 0
     return {
-        "path": "/tmp/frame.jpg", "width": width, "height": width // 2, "frame": frame or 0, "engine": "CYCLES",
-        "samples": samples, "seconds": 0.1, "notes": ["a note"], "jpeg": JPEG,
+        "path": f"/tmp/frame-{frame}.jpg", "width": size, "height": size // 2, "frame": frame, "rate": "24",
+        "view": view, "lens": "50.0 mm", "engine": "Cycles", "samples": samples, "seconds": 0.1, "notes": ["a note"],
+        "frames": 3, "jpeg": JPEG if data else "",
     }  # fmt: skip
+
+
+def sheet(paths, labels):
+    return {"path": "/tmp/sheet.jpg", "width": 1024, "height": 600, "jpeg": JPEG}
 
 
 def python(code, label=""):
@@ -37,14 +51,23 @@ def python(code, label=""):
 class BridgeStub:
     """Listens until `stop`; `hold` keeps the main thread from taking requests, as a long operation would."""
 
-    def __init__(self, methods=None, *, label="", pid=None):
+    def __init__(self, methods=None, *, label="", pid=None, at_port=False):
         self.ran = []
-        methods = {"scene_summary": summary, "render_frame": picture, "run_python": python, **(methods or {})}
+        methods = {
+            "scene_summary": summary,
+            "look": picture,
+            "look_sheet": sheet,
+            "run_python": python,
+            **(methods or {}),
+        }
         self.dispatcher = Dispatcher({name: self._noted(name, method) for name, method in methods.items()})
         self.token = new_nonce()
-        self.listener = Listener(self.token, self.dispatcher)
-        port = self.listener.start()
-        self.descriptor = Descriptor(pid or os.getpid(), port, self.token, "5.2.0", "", "background", label)
+        self.listener = Listener(self.token, self.dispatcher, None if at_port else new_socket_path())
+        self.listener.start()
+        place = self.listener.socket_path.name if self.listener.socket_path is not None else ""
+        self.descriptor = Descriptor(
+            pid or os.getpid(), self.listener.port, self.token, "5.2.0", "", "background", label, place
+        )
         write_descriptor(self.descriptor)
         self.hold = threading.Event()
         self._ended = threading.Event()
@@ -67,4 +90,4 @@ class BridgeStub:
     def stop(self):
         self._ended.set()
         self.listener.stop()
-        self.descriptor.path.unlink(missing_ok=True)
+        remove_descriptor(self.descriptor)

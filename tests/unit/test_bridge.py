@@ -16,6 +16,9 @@ from bridge_stub import BridgeStub
 from hypothesis import given
 from hypothesis import strategies as st
 from matchcut.addon.bridge import listener as listener_module
+from matchcut.addon.bridge.dispatcher import Dispatcher
+from matchcut.addon.bridge.listener import Listener
+from matchcut.evaluator.protocol import bridge_client
 from matchcut.evaluator.protocol.bridge import (
     FRAME_LIMIT,
     BridgeCallError,
@@ -49,11 +52,33 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "bridge"
 
 
+METHODS = {
+    "sleep": lambda seconds: time.sleep(seconds) or {},
+    "nan": lambda: {"x": float("nan")},
+    "large": lambda: {"x": "x" * (100 << 20)},
+}
+
+
 @pytest.fixture
 def stub():
-    stub = BridgeStub({"sleep": lambda seconds: time.sleep(seconds) or {}, "nan": lambda: {"x": float("nan")}})
+    stub = BridgeStub(METHODS)
     yield stub
     stub.stop()
+
+
+@pytest.fixture(params=["socket", "port"])
+def either(request):
+    """A bridge at a Unix socket, where the system has them, and one at a port."""
+    if request.param == "socket" and sys.platform == "win32":
+        pytest.skip("Windows has no Unix sockets in Python")
+    stub = BridgeStub(METHODS, at_port=request.param == "port")
+    yield stub
+    stub.stop()
+
+
+def at_port(stub, server):
+    """The bridge's descriptor, as if it listened where `server` does."""
+    return replace(stub.descriptor, socket="", port=server.getsockname()[1])
 
 
 # --- frames
@@ -129,8 +154,9 @@ def test_descriptors_are_private_and_others_are_passed_over(stub, folder):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"kind": "hologram"}, {"port": 0}, {"port": 99999}, {"port": "80"}, {"pid": -1}, {"pid": None}, {"label": None},
-        {"token": "short"}, {"scene": 1},
+        {"kind": "hologram"}, {"port": 0, "socket": ""}, {"port": 99999, "socket": ""}, {"port": "80", "socket": ""},
+        {"pid": -1}, {"pid": None}, {"label": None}, {"token": "short"}, {"scene": 1}, {"socket": None},
+        {"socket": "../1-ab.sock"}, {"socket": "/tmp/1-ab.sock"}, {"port": 80, "socket": "1-ab.sock"},
     ],
 )  # fmt: skip
 def test_a_descriptor_with_a_field_that_cannot_be_is_passed_over(stub, wrong):
@@ -161,21 +187,51 @@ def ended_pid():
     return process.pid
 
 
-def test_descriptors_of_processes_that_have_ended_are_removed(stub):
+def test_descriptors_of_processes_that_have_ended_are_removed(folder):
+    stub = BridgeStub(at_port=True)
     ended = ended_pid()
     with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
+        left = [replace(at_port(stub, closed), pid=ended)]
     with socket.create_server(("127.0.0.1", 0)) as silent:  # another program has taken over its port, and waits
-        left = [
-            replace(stub.descriptor, pid=ended, port=port),
+        left += [
             replace(stub.descriptor, pid=ended, token=new_nonce()),  # another bridge has taken over its port
-            replace(stub.descriptor, pid=ended, port=silent.getsockname()[1]),
+            replace(at_port(stub, silent), pid=ended),
         ]
+        if sys.platform != "win32":
+            with socket.socket(socket.AF_UNIX) as killed:
+                killed.bind(str(folder / f"{ended}-0a.sock"))
+            left.append(replace(stub.descriptor, pid=ended, port=0, socket=f"{ended}-0a.sock"))
         for one in left:
             write_descriptor(one)
-        write_descriptor(stub.descriptor)
+        assert len(read_descriptors()) == len(left) + 1
         assert live_descriptors(timeout=0.3) == [stub.descriptor]
     assert read_descriptors() == [stub.descriptor]
+    assert list(folder.iterdir()) == [stub.descriptor.path], "a socket that nobody listens at goes with its descriptor"
+    stub.stop()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no Unix sockets in Python")
+def test_a_bridge_listens_at_a_socket_of_its_user_s_own_or_where_the_path_is_too_long_at_a_port(folder, monkeypatch):
+    stub = BridgeStub()
+    path = stub.descriptor.socket_path
+    assert path.parent == folder and path.is_socket() and stub.descriptor.port == 0
+    assert BridgeClient.connect(stub.descriptor).call("scene_summary")
+    stub.stop()
+    assert list(folder.iterdir()) == [], "neither the socket nor the descriptor stays"
+
+    monkeypatch.setenv("MATCHCUT_BRIDGE_FOLDER", str(folder / ("long" * 30)))
+    stub = BridgeStub()
+    assert stub.descriptor.socket == "" and stub.descriptor.port
+    assert BridgeClient.connect(stub.descriptor).call("scene_summary") and live_descriptors() == [stub.descriptor]
+    stub.stop()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no Unix sockets in Python")
+def test_a_folder_that_can_hold_no_socket_gets_a_port(folder, tmp_path):
+    listener = Listener(new_nonce(), Dispatcher({}), tmp_path / "missing" / "1-ab.sock")
+    listener.start()
+    assert listener.socket_path is None and listener.port
+    listener.stop()
 
 
 def test_a_bridge_that_cannot_be_reached_keeps_its_descriptor(stub, monkeypatch):
@@ -185,7 +241,7 @@ def test_a_bridge_that_cannot_be_reached_keeps_its_descriptor(stub, monkeypatch)
         raise PermissionError("not permitted")
 
     with monkeypatch.context() as patch:
-        patch.setattr(socket, "create_connection", forbidden)
+        patch.setattr(bridge_client, "_open", forbidden)
         assert live_descriptors() == []
     assert live_descriptors() == [stub.descriptor]
 
@@ -193,7 +249,8 @@ def test_a_bridge_that_cannot_be_reached_keeps_its_descriptor(stub, monkeypatch)
 # --- calls
 
 
-def test_calls_answer_with_results_and_errors(stub):
+def test_calls_answer_with_results_and_errors(either):
+    stub = either
     client = BridgeClient.connect(stub.descriptor)
     assert client.call("scene_summary", {"offset": 3})["objects"]["offset"] == 3
     for method, params, code, text in [
@@ -201,6 +258,7 @@ def test_calls_answer_with_results_and_errors(stub):
         ("scene_summary", {"wrong": 1}, "bad_params", "wrong"),
         ("sleep", {"seconds": "x"}, "failed", "TypeError"),
         ("nan", {}, "failed", "cannot be sent"),
+        ("large", {}, "failed", "cannot be sent.*at most 67108864"),
     ]:
         with pytest.raises(BridgeCallError, match=text) as caught:
             client.call(method, params)
@@ -275,7 +333,7 @@ def test_many_clients_each_get_their_own_answers(stub):
 
 
 def raw(stub):
-    return socket.create_connection(("127.0.0.1", stub.descriptor.port), timeout=5)
+    return bridge_client._open(stub.descriptor, 5)
 
 
 def assert_dropped_without_a_word(connection):
@@ -298,7 +356,8 @@ def assert_dropped_without_a_word(connection):
         struct.pack(">I", 2000) + b"x" * 2000,
     ],
 )
-def test_a_wrong_first_frame_is_dropped_silently_and_the_bridge_goes_on(stub, first):
+def test_a_wrong_first_frame_is_dropped_silently_and_the_bridge_goes_on(either, first):
+    stub = either
     with raw(stub) as connection:
         connection.sendall(first)
         assert_dropped_without_a_word(connection)
@@ -306,7 +365,8 @@ def test_a_wrong_first_frame_is_dropped_silently_and_the_bridge_goes_on(stub, fi
     assert stub.ran == ["scene_summary"]
 
 
-def test_a_tls_client_fails_its_handshake(stub):
+def test_a_tls_client_fails_its_handshake(either):
+    stub = either
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with raw(stub) as connection, pytest.raises((ssl.SSLError, OSError)):
@@ -329,7 +389,8 @@ def test_a_wrong_token_is_noticed_by_the_client_and_dropped_by_the_bridge(stub):
         assert_dropped_without_a_word(connection)
 
 
-def test_half_a_frame_and_silence_end_after_a_while(stub, monkeypatch):
+def test_half_a_frame_and_silence_end_after_a_while(either, monkeypatch):
+    stub = either
     monkeypatch.setattr(listener_module, "HANDSHAKE_SECONDS", 0.5)
     with raw(stub) as connection:
         connection.sendall(struct.pack(">I", 90) + b'{"bri')
@@ -337,7 +398,18 @@ def test_half_a_frame_and_silence_end_after_a_while(stub, monkeypatch):
         assert_dropped_without_a_word(connection)
 
 
-def test_a_flood_of_silent_clients_does_not_keep_a_real_one_out(stub):
+@pytest.mark.parametrize("half", [b"\0\0", struct.pack(">I", 90) + b'{"id'])
+def test_a_client_that_stops_within_a_frame_is_dropped_after_a_while_and_one_that_idles_is_not(stub, monkeypatch, half):
+    monkeypatch.setattr(listener_module, "FRAME_SECONDS", 0.3)
+    idle, broken = (BridgeClient.connect(stub.descriptor) for _ in range(2))
+    broken._socket.sendall(half)
+    broken._socket.settimeout(5)
+    assert broken._socket.recv(1) == b""
+    assert idle.call("scene_summary") and stub.ran == ["scene_summary"]
+
+
+def test_a_flood_of_silent_clients_does_not_keep_a_real_one_out(either):
+    stub = either
     flood = [raw(stub) for _ in range(3 * listener_module.STRANGER_LIMIT)]
     try:
         for _ in range(5):
@@ -377,7 +449,7 @@ def test_a_stranger_at_the_port_cannot_fill_the_client_s_memory(stub):
         thread = threading.Thread(target=answer)
         thread.start()
         with pytest.raises(BridgeConnectError, match="1024"):
-            BridgeClient.connect(replace(stub.descriptor, port=server.getsockname()[1]))
+            BridgeClient.connect(at_port(stub, server))
         thread.join(5)
 
 
@@ -396,7 +468,7 @@ def test_a_stranger_at_the_port_gets_no_proof_of_the_token(stub):
         thread = threading.Thread(target=answer)
         thread.start()
         with pytest.raises(BridgeConnectError) as caught:
-            BridgeClient.connect(replace(stub.descriptor, port=server.getsockname()[1]))
+            BridgeClient.connect(at_port(stub, server))
         thread.join(5)
     assert caught.value.reason == "gone"
     assert heard[1] == b"" and stub.token.encode() not in heard[0]

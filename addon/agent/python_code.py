@@ -10,17 +10,24 @@ import linecache
 import sys
 import time
 import traceback
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
 import bpy
 
 from ...evaluator.protocol.bridge import BridgeCallError
-from .methods import current_scene, plain_text
+from ...evaluator.protocol.errors import OperationalError
+from .changes import Changes
+from .checkpoint import CHECKPOINTS
+from .methods import plain_text
+from .risks import Risks, scan
+from .undo import HISTORY
 
 OUTPUT_LIMIT: Final = 100_000  # characters of what it printed
 RESULT_LIMIT: Final = 20_000  # characters of the result, and of the traceback
 CHANGED_LIMIT: Final = 20  # names of changed data-blocks
+RISKS_LIMIT: Final = 5
 LABEL_LIMIT: Final = 48
 SOURCE: Final = "<agent>"
 
@@ -53,60 +60,32 @@ class BoundedOutput(io.TextIOBase):
         return plain_text("".join(self._parts)) + note
 
 
-class Changes:
-    """Collects what changes between `start` and `stop`: updates of the dependency graph, data-blocks, markers.
-
-    It misses what neither updates the graph nor adds or removes data: a custom property, an unused material's colour.
-    """
-
-    def __init__(self) -> None:
-        self._names: dict[str, None] = {}
-        self._before: dict[str, set[str]] = {}
-        self._markers: list[tuple[Any, ...]] = []
-
-    def _on_update(self, scene: Any, graph: Any) -> None:
-        for update in graph.updates:
-            self._names[f"{update.id.bl_rna.identifier} {plain_text(update.id.name)}"] = None
-
-    def start(self) -> None:
-        """Look at the data as they are."""
-        _update_view_layer()  # what was pending before is not this code's doing
-        self._before = _data_blocks()
-        self._markers = _markers()
-        # added afresh by every call and removed by `stop`, so it need not outlive the opening of a file
-        bpy.app.handlers.depsgraph_update_post.append(self._on_update)
-
-    def stop(self) -> list[str]:
-        """The changed data-blocks as `Type name`, and `collection name added` or `removed`."""
-        _update_view_layer()
-        with contextlib.suppress(ValueError):  # opening a file removes handlers
-            bpy.app.handlers.depsgraph_update_post.remove(self._on_update)
-        after = _data_blocks()
-        for kind, names in after.items():
-            for name in sorted(names ^ self._before[kind]):
-                how = "added" if name in names else "removed"
-                self._names[f"{kind} {plain_text(name)} {how}"] = None
-        if _markers() != self._markers:
-            self._names["timeline_markers"] = None
-        return list(self._names)
-
-
-def run_python(code: str, label: str = "") -> dict[str, Any]:
+def run_python(code: str, label: str = "", checkpoint: bool = False) -> dict[str, Any]:
     """Run `code` in a fresh namespace that has `bpy`; its last expression's repr is the result.
 
-    Whatever the code raises, SystemExit included, is returned as `error` (one line) and `traceback`. In a window the
-    call becomes one undo step named after `label`.
+    Whatever the code raises, SystemExit included, is returned as `error` (one line) and `traceback`. What changes data
+    becomes one step of Blender's undo history, named after `label`. A copy of the scene is saved before code that could
+    lose it (`risks`), where `checkpoint` asks for it, and now and then; `checkpoint` of the answer is its path, or
+    empty. Raises OperationalError where one that was asked for cannot be saved; nothing ran then.
     """
-    if not isinstance(code, str) or not isinstance(label, str):
-        raise BridgeCallError("bad_params", "code and label have to be text")
+    if not isinstance(code, str) or not isinstance(label, str) or not isinstance(checkpoint, bool):
+        raise BridgeCallError("bad_params", "code and label have to be text, checkpoint true or false")
+    risks = scan(code)
+    saved = _checkpoint(risks, asked=checkpoint)
     output = BoundedOutput(OUTPUT_LIMIT)
+    HISTORY.begin()
     changes = Changes()
     changes.start()
     begun = time.monotonic()
     result, error, trace = _execute(code, output)
     seconds = time.monotonic() - begun
     changed = changes.stop()
-    step = _push_undo_step(label) if not bpy.app.background else ""
+    step = ""
+    if changed or HISTORY.loaded:
+        name = f"Agent: {plain_text(label).strip() or 'Python'}"[:LABEL_LIMIT]
+        step = HISTORY.end(name, before=saved)
+    if risks.moves_history:  # the newest step may be another than this one
+        HISTORY.forget()
     return {
         "result": result,
         "output": output.text(),
@@ -114,9 +93,24 @@ def run_python(code: str, label: str = "") -> dict[str, Any]:
         "traceback": trace,
         "changed": changed[:CHANGED_LIMIT],
         "changed_total": len(changed),
-        "undo_step": step,
+        "undo_step": "" if risks.moves_history else step,
+        "checkpoint": plain_text(str(saved)) if saved is not None else "",
+        "risks": [plain_text(one) for one in risks.found[:RISKS_LIMIT]],
         "seconds": round(seconds, 4),
     }
+
+
+def _checkpoint(risks: Risks, *, asked: bool) -> Path | None:
+    """A file that holds the scene as it is now, where one is wanted."""
+    if not (asked or risks.found or CHECKPOINTS.is_due()):
+        return None
+    try:
+        return CHECKPOINTS.take(HISTORY.version)
+    except OperationalError as error:
+        if asked:
+            raise
+        sys.stderr.write(f"matchcut: bridge: {error}\n")  # the code may still go well, and its answer names no path
+        return None
 
 
 def _execute(code: str, output: BoundedOutput) -> tuple[str | None, str | None, str | None]:
@@ -160,35 +154,3 @@ def _bounded(text: str, *, keep_end: bool = False) -> str:
         return text
     note = f"[{len(text) - RESULT_LIMIT} characters left out]"
     return f"{note}\n{text[-RESULT_LIMIT:]}" if keep_end else f"{text[:RESULT_LIMIT]}\n{note}"
-
-
-def _update_view_layer() -> None:
-    scene = current_scene()
-    if scene is not None:
-        for layer in scene.view_layers:
-            layer.update()
-
-
-def _data_blocks() -> dict[str, set[str]]:
-    properties = bpy.types.BlendData.bl_rna.properties
-    kinds = [one.identifier for one in properties if one.type == "COLLECTION" and one.identifier != "all_ids"]
-    return {kind: {one.name_full for one in getattr(bpy.data, kind)} for kind in kinds}
-
-
-def _markers() -> list[tuple[Any, ...]]:
-    scene = current_scene()
-    if scene is None:
-        return []
-    return [
-        (one.name, int(one.frame), one.camera.name if one.camera is not None else "") for one in scene.timeline_markers
-    ]
-
-
-def _push_undo_step(label: str) -> str:
-    windows = bpy.context.window_manager.windows
-    if not windows:
-        return ""
-    name = f"Agent: {plain_text(label).strip() or 'Python'}"[:LABEL_LIMIT]
-    with bpy.context.temp_override(window=windows[0]):
-        bpy.ops.ed.undo_push(message=name)
-    return name
