@@ -77,15 +77,15 @@ def cameras_of(path: Measured, size: tuple[int, int]) -> tuple[list[Pinhole], fl
     return cameras, worst
 
 
-def moved(cameras: list[Pinhole], start: Pinhole | None = None, scale: float = 1.0) -> list[Pinhole]:
-    """The cameras with their first one where `start` is, all ways `scale` times as long.
+def moved(cameras: list[Pinhole], start: Pinhole | None = None, scale: float = 1.0, *, at: int = 0) -> list[Pinhole]:
+    """The cameras with the one of index `at` where `start` is, all ways `scale` times as long.
 
-    Without a `start` the first one stands at the world's origin, level, and looks along +y.
+    Without a `start` that one stands at the world's origin, level, and looks along +y.
     """
     check_positive("scale", scale)
     if not cameras:
         return []
-    first = cameras[0]
+    first = cameras[at]
     rotation = LEVEL_ALONG_Y if start is None else start.rotation
     centre = np.zeros(3) if start is None else start.centre
     turn = rotation.T @ first.rotation

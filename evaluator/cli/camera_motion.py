@@ -25,13 +25,14 @@ rotation, lens and shift of every frame, in Blender's axes. Every shot is a path
 SOURCE is a video, the folder of a render job with passes, a folder with estimates of other programs, or a cameras.json
 of such a folder alone.
 
-The first camera of a shot is put at the world's origin, level, looking along +y; or where --start has it. What is
-measured from pictures has no unit: --scale says how many units a measured one is. --world keep leaves the cameras where
-the source has them.
+The first camera of a shot is put at the world's origin, level, looking along +y; or where --start has it. With --at
+it is the camera of that frame, and only the shot that has it is measured. What is measured from pictures has no unit:
+--scale says how many units a measured one is. --world keep leaves the cameras where the source has them.
 
 examples:
   matchcut camera motion shot.mp4 --out path.json
   matchcut camera motion shot.mp4 --start fit.json --scale 2.5 --json
+  matchcut camera motion shot.mp4 --start fit.json --at 52
   matchcut camera motion jobs/lamp --world keep --sensor-fit VERTICAL --sensor-height 24"""
 
 
@@ -47,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--size", metavar="WxH", help="size of the picture (default: the video's, or the source's)")
     parser.add_argument("--start", type=Path, metavar="FIT.json", help="put each shot's first camera where this fit is")
+    parser.add_argument(
+        "--at", type=int, metavar="FRAME", help="only the shot with this frame, which is put there instead of its first"
+    )
     parser.add_argument("--scale", type=float, default=1.0, metavar="X", help="units a measured one is (default: 1)")
     parser.add_argument("--world", choices=("first", "keep"), default="first", help="default: first")
     parser.add_argument("--sensor-fit", choices=FITS, default="AUTO", help="default: AUTO")
@@ -74,15 +78,18 @@ def path_of(args: argparse.Namespace, reporter: Reporter) -> CameraPath:
         raise BadInputError("--start moves the path, and --world keep leaves it; leave out one")
     start = None if args.start is None else pinhole_of(CameraFit.read(args.start))
     paths, size, source, unit, notes = measured(args, reporter)
+    if args.at is not None:
+        paths = _shot_with(paths, args.at)
     shots, worst = [], 0.0
     for path in paths:
         cameras, miss = cameras_of(path, size)
         worst = max(worst, miss)
+        at = 0 if args.at is None else path.frames.index(args.at)
         if args.world == "first":
-            cameras = moved(cameras, start, args.scale)
-        if start is not None and abs(cameras[0].focal / start.focal - 1) > 0.05:
+            cameras = moved(cameras, start, args.scale, at=at)
+        if start is not None and abs(cameras[at].focal / start.focal - 1) > 0.05:
             notes.append(
-                f"Frame {path.frames[0]}: a focal length of {cameras[0].focal:.0f} px was measured, "
+                f"Frame {path.frames[at]}: a focal length of {cameras[at].focal:.0f} px was measured, "
                 f"and {start.focal:.0f} px fitted"
             )
         keys = [keyframe_record(key) for key in keyframes(path.frames, cameras, sensor)]
@@ -104,6 +111,15 @@ def path_of(args: argparse.Namespace, reporter: Reporter) -> CameraPath:
     )
 
 
+def _shot_with(paths: list[Measured], frame: int) -> list[Measured]:
+    """The shot that has a camera at a frame. Raises BadInputError where none has."""
+    found = [path for path in paths if frame in path.frames]
+    if not found:
+        shots = ", ".join(f"{path.frames[0]}-{path.frames[-1]}" for path in paths)
+        raise BadInputError(f"--at {frame}: no camera was measured at this frame; there are some in frames {shots}")
+    return found
+
+
 def measured(
     args: argparse.Namespace, reporter: Reporter
 ) -> tuple[list[Measured], tuple[int, int], str, str, list[str]]:
@@ -118,6 +134,10 @@ def measured(
     request = Request(estimator=args.estimator, cuts=cuts_of(args.cuts))
     source = find_source(args.source, request)
     shots = find_shots(source, request, reporter)
+    if args.at is not None and shots is not None:
+        shots = tuple((first, last) for first, last in shots if first <= args.at <= last)
+        if not shots:
+            raise BadInputError(f"--at {args.at}: {args.source} has no such frame")
     geometry = open_geometry(source.estimator, source.files, shots=shots, reporter=reporter, cache=args.cache)
     size = geometry.size
     if source.video is not None:

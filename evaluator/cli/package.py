@@ -24,7 +24,8 @@ DESCRIPTION = """Make the folder DIR of what is handed in, from the finished job
   submission.json      the same for programs, with the hash of every file
 
 DIR is there whole or not at all. The same job and reference give the same bytes. A DIR that holds the package of
-another job is replaced only with --replace, and any other folder never.
+another job is replaced only with --replace, and any other folder never. --report puts what you say of it, a text in
+Markdown, into report.md.
 
 example:
   matchcut render shot.blend --reference shot.mp4 --out rendered
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reference", type=Path, required=True, metavar="R", help="the video that was rebuilt")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to make")
     parser.add_argument("--replace", action="store_true", help="give up the package of another job that is in DIR")
+    parser.add_argument("--report", type=Path, metavar="FILE.md", help="what its maker says, for report.md")
     parser.add_argument("--json", action="store_true", help="print submission.json instead of the summary")
 
 
@@ -47,9 +49,11 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     from ..deliver.records import SUBMISSION
     from ..deliver.report import verdict
 
+    remarks = "" if args.report is None else read_remarks(args.report)
     submission = package_job(
-        args.job, args.reference, args.out, blender=installed_blender(reporter), reporter=reporter, replace=args.replace
-    )
+        args.job, args.reference, args.out, blender=installed_blender(reporter), reporter=reporter,
+        replace=args.replace, remarks=remarks,
+    )  # fmt: skip
     data = submission.model_dump(mode="json")
     if args.messages:
         reporter.result(str(args.out / SUBMISSION), data)
@@ -61,6 +65,15 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         lines += [f"{size:>12,}  {args.out / SUBMISSION}", verdict(submission)]
         sys.stdout.write("".join(f"{line}\n" for line in lines))
     return ExitStatus.DONE
+
+
+def read_remarks(path: Path) -> str:
+    """The text of a file. Raises BadInputError where it is none."""
+    from ..deliver.contents import read_text
+
+    if not path.is_file():
+        raise BadInputError(f"{path}: there is no such file; give --report a text in Markdown")
+    return read_text(path)
 
 
 def installed_blender(reporter: Reporter) -> Blender | None:

@@ -15,6 +15,7 @@ from ..protocol.timeline import format_rate
 
 if TYPE_CHECKING:
     from ..media.records import Edit, Hole, VideoInfo
+    from ..shots.records import Shots
 
 DESCRIPTION = """Decode a video once and show what it really is: its size as shown (rotation, mirror and pixel aspect
 applied), its exact rate out of the timestamps, how many frames decode, holes, colours, what else is in the file, and
@@ -39,14 +40,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the video")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
+    parser.add_argument("--shots", action="store_true", help="find cuts and fades too (docs/shots.md)")
 
 
 def run(arguments: argparse.Namespace, reporter: Reporter) -> int:
     """Run the command; the answer goes to standard output."""
     from ..media.probe import probe
 
+    shots = _shots(arguments.file, reporter) if arguments.shots else None  # the pass that finds them is probe's too
     info = probe(arguments.file)
     data = info.model_dump(mode="json")
+    if shots is not None:
+        data["shots"] = {**shots.model_dump(mode="json"), "intervals": _intervals(shots, info.timeline.frames)}
     if arguments.messages:
         for warning in info.warnings:
             reporter.warning(warning)
@@ -54,8 +59,21 @@ def run(arguments: argparse.Namespace, reporter: Reporter) -> int:
     elif arguments.json:
         sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.write(table(rows(info)))
+        found = [] if shots is None else [("cuts", ", ".join(map(str, shots.cuts)) or "none")]
+        sys.stdout.write(table([*rows(info), *found]))
     return ExitStatus.DONE
+
+
+def _shots(path: Path, reporter: Reporter) -> Shots:
+    from ..shots.detect import detect_shots
+
+    return detect_shots(path, reporter=reporter)
+
+
+def _intervals(shots: Shots, frames: int) -> list[list[int]]:
+    from ..shots.compare import shot_intervals
+
+    return [list(shot) for shot in shot_intervals(shots.boundaries, frames)]
 
 
 def rows(info: VideoInfo) -> list[tuple[str, str]]:

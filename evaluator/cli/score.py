@@ -16,6 +16,7 @@ from ..pipeline.request import SGC_ESTIMATORS, SGC_MODES
 from ..pipeline.score import ScoreRequest, score
 from ..protocol.errors import ExitStatus
 from ..protocol.messages import Reporter
+from ..report.brief import brief
 from ..report.consistency import component_rows, floor_text, pairs_text, reference_text, sgc_of
 from ..report.text import (
     coverage,
@@ -93,7 +94,8 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     )
     results = score(request, reporter=reporter, blender=lambda: find_blender(reporter.status))
     if args.messages:
-        reporter.result(str(args.out / "results.json"), summary(results) | {"report": str(args.out / "report.html")})
+        told = {"report": str(args.out / "report.html"), "brief": brief(results)}
+        reporter.result(str(args.out / "results.json"), summary(results) | told)
     elif args.json:
         sys.stdout.write(json.dumps(results.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
     else:

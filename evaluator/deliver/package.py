@@ -47,7 +47,7 @@ from .records import (
     Rendered,
     Submission,
 )
-from .report import report_text
+from .report import check_remarks, report_text
 from .scene import describe
 
 _GROWING: Final = "growing.json"  # in the partial folder: what its comparison was made from
@@ -63,14 +63,17 @@ def package_job(
     blender: Blender | None,
     reporter: Reporter,
     replace: bool = False,
+    remarks: str = "",
 ) -> Submission:
     """Write the deliverables of the job in `job_folder` into the new folder `out`, and say what is in it.
 
-    `blender` opens the scene to name the files that it needs besides itself; None leaves them unknown. A package of the
-    same job and reference that is there already is replaced, one of another only where `replace` says so, and any other
-    folder never. Raises BadInputError for a job that is not finished, a reference that is not the job's, or a folder
-    that cannot be used; OperationalError where a stage fails.
+    `remarks` is what the maker says, in Markdown, for report.md. `blender` opens the scene to name the files that it
+    needs besides itself; None leaves them unknown. A package of the same job and reference that is there already is
+    replaced, one of another only where `replace` says so, and any other folder never. Raises BadInputError for a job
+    that is not finished, a reference that is not the job's, or a folder that cannot be used; OperationalError where a
+    stage fails.
     """
+    check_remarks(remarks)
     job, status = _read_job(job_folder)
     _check_places(job_folder, reference, out)
     reporter.status("reading both videos")
@@ -84,7 +87,9 @@ def package_job(
     with sole_user(partial):
         try:
             _begin(partial, {"reference": given.sha256, "reconstruction": made.sha256, "matchcut": VERSION})
-            submission = _fill(partial, job_folder, (given, made), (shots, rebuilt), asked, status, blender, reporter)
+            submission = _fill(
+                partial, job_folder, (given, made), (shots, rebuilt), asked, status, blender, remarks, reporter
+            )
             (partial / _GROWING).unlink()
         except BaseException:
             if not (partial / "comparison.mp4").exists():  # nothing that the next run could use
@@ -203,6 +208,7 @@ def _fill(
     asked: Asked,
     status: RenderStatus,
     blender: Blender | None,
+    remarks: str,
     reporter: Reporter,
 ) -> Submission:
     given, made = videos
@@ -239,7 +245,7 @@ def _fill(
         passed=timeline_check.passed and shot_check.passed,
         files=[*(_entry(folder, name) for name in FILES if name != "report.md"), _NO_REPORT],
     )  # fmt: skip
-    write_text(folder / "report.md", report_text(submission))
+    write_text(folder / "report.md", report_text(submission, remarks))
     submission = submission.model_copy(update={"files": [_entry(folder, name) for name in FILES]})
     submission.write(folder / SUBMISSION)
     return submission

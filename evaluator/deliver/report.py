@@ -6,18 +6,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..media.records import Comparison, TimelineCheck
+from ..protocol.errors import BadInputError
 from ..shots.records import ShotCheck
 from .records import Submission
 
 MOST_LINES = 100
 """Of one list; a page for a person names no more."""
+MOST_REMARKS = 100_000
+"""Characters of what the maker says."""
 
 
-def report_text(submission: Submission) -> str:
-    """The page. What it says of report.md and submission.json themselves is nothing: they come after it."""
+def report_text(submission: Submission, remarks: str = "") -> str:
+    """The page. What it says of report.md and submission.json themselves is nothing: they come after it.
+
+    `remarks` are the maker's own, in Markdown: quoted, to be told apart from the page's.
+    """
     sections = [
         ("# Reconstruction of " + escaped(submission.reference.name), _summary(submission)),
         ("## Pictures", _pictures(submission)),
+        *([("## What its maker says", _quoted(remarks))] if remarks.strip() else []),
         ("## Verification", _verification(submission)),
         ("## How it was rendered", _table(("setting", "value"), _settings(submission))),
         ("## What the scene needs besides itself", _external(submission)),
@@ -26,6 +33,14 @@ def report_text(submission: Submission) -> str:
         ("## Made with", _table(("", "version"), _versions(submission))),
     ]
     return "\n".join(f"{heading}\n\n{text}\n" for heading, text in sections)
+
+
+def check_remarks(remarks: str) -> None:
+    """Raise BadInputError where the maker's remarks are too long, or hold what no text file can."""
+    if len(remarks) > MOST_REMARKS:
+        raise BadInputError(f"the maker's report has {len(remarks):,} characters; at most {MOST_REMARKS:,} are taken")
+    if "\0" in remarks or any("\ud800" <= letter <= "\udfff" for letter in remarks):
+        raise BadInputError("the maker's report is no text: it holds a zero byte, or half of a character")
 
 
 def figures(submission: Submission) -> list[tuple[str, str]]:
@@ -86,6 +101,10 @@ def _summary(submission: Submission) -> str:
         ("reference SHA-256", reference.sha256),
     ]
     return f"{escaped(verdict(submission))}\n\n{_table(('', ''), rows)}"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
 
 
 def _pictures(submission: Submission) -> str:

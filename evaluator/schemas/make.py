@@ -40,6 +40,7 @@ RECORDS: Final[dict[str, str]] = {
     "matchcut-evidence/1": "judge.records:EvidenceManifest",
     "matchcut-judged-unit/1": "judge.units:JudgedUnit",
     "matchcut-judgment/1": "judge.records:Judgment",
+    "matchcut-motion/1": "motion.records:Motion",
     "matchcut-operational-failure/1": "judge.records:OperationalFailure",
     "matchcut-preview/1": "pipeline.playback:Preview",
     "matchcut-prices/1": "judge.prices:PriceTable",

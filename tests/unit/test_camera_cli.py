@@ -177,6 +177,11 @@ def test_measured_cameras_begin_at_a_fit_or_stay(tmp_path, capsys):
     found = CameraPath.from_data(json.loads(capsys.readouterr().out), "stdout")
     assert found.shots[0].keyframes[0].location == pytest.approx(SEEN.centre)
     assert "750 px was measured, and 1500 px fitted" in found.notes[0]
+    assert main(["camera", "motion", source, "--start", str(tmp_path / "fit.json"), "--at", "3", "--json"]) == 0
+    later = CameraPath.from_data(json.loads(capsys.readouterr().out), "stdout").shots[0].keyframes
+    assert later[3].location == pytest.approx(SEEN.centre) and later[0].location != pytest.approx(SEEN.centre)
+    assert main(["camera", "motion", source, "--at", "9"]) == 2
+    assert "--at 9: no camera was measured at this frame; there are some in frames 0-4" in capsys.readouterr().err
     assert main(["camera", "motion", source, "--world", "keep", "--json"]) == 0
     kept = CameraPath.from_data(json.loads(capsys.readouterr().out), "stdout").shots[0].keyframes[4]
     turned = path[4].rotation.T @ np.diag([1.0, -1, -1])

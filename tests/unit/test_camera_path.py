@@ -201,6 +201,10 @@ def test_a_path_begins_where_it_is_put_and_moves_as_before():
             before = path[0].rotation @ (truth.centre - path[0].centre)
             assert np.allclose(found[0].rotation @ (one.centre - centre), 2.5 * before)
             assert np.allclose(one.rotation @ found[0].rotation.T, truth.rotation @ path[0].rotation.T)
+    later = moved(path, start, 2.5, at=4)
+    assert np.allclose(later[4].rotation, start.rotation) and np.allclose(later[4].centre, start.centre)
+    again = moved(later, found[0])
+    assert np.allclose(again[5].centre, found[5].centre), "the same path, put elsewhere"
     with pytest.raises(BadInputError):
         moved(path, None, 0.0)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matchcut.evaluator.protocol.errors import BadInputError, OperationalError
 from matchcut.evaluator.protocol.messages import SilentReporter
-from matchcut.evaluator.sgc.classical import adjust, flow, focal, two_view
+from matchcut.evaluator.sgc.classical import adjust, certainty, chain, flow, focal, two_view
 from matchcut.evaluator.sgc.classical.depth import View, inverse_depth
 from matchcut.evaluator.sgc.classical.motion import sky
 from matchcut.evaluator.sgc.classical.settings import Settings
@@ -17,6 +17,7 @@ from matchcut.evaluator.sgc.estimators import classical, open_geometry
 
 SILENT = SilentReporter()
 FRAMES = 10
+SEEN = 200, 200
 
 
 def degrees(first, second):
@@ -85,6 +86,45 @@ def test_a_relative_pose_is_found_among_outliers():
     assert 0.75 < found.rigid_share < 0.85
 
 
+def flat_in_two_views(random, motion, count=400, length=300.0):
+    """Points near a tilted plane: two poses explain them almost alike."""
+    across = random.uniform(-2, 2, (count, 2))
+    z = 6 + 0.8 * across[:, 1] + random.normal(0, 0.15, count)
+    space = np.column_stack([across, z])
+    moved = space @ motion[:3, :3].T + motion[:3, 3]
+    noise = random.normal(0, 0.05, (count, 2))
+    return length * space[:, :2] / z[:, None], length * moved[:, :2] / moved[:, 2:] + noise
+
+
+def test_what_is_nearly_flat_has_its_right_pose():
+    random = np.random.default_rng(7)
+    for _ in range(6):
+        motion = scenes.pose(random.normal(0, 0.3, 3), random.normal(0, 0.03, 3))
+        found = two_view.relative_pose(*flat_in_two_views(random, motion), 300.0)
+        direction = motion[:3, 3] / np.linalg.norm(motion[:3, 3])
+        assert degrees(found.pose.rotation, motion) < 0.5
+        assert np.degrees(np.arccos(np.clip(found.pose.translation @ direction, -1, 1))) < 10
+
+
+def test_a_pair_that_went_astray_learns_from_its_neighbours(monkeypatch):
+    random = np.random.default_rng(8)
+    motions = [scenes.pose((0.3, 0.02 * index, 0.1), (0.01, -0.03, 0.02)) for index in range(4)]
+    pairs = [points_in_two_views(random, motion)[:2] for motion in motions]
+    astray = two_view.Pose(cv2.Rodrigues(np.array([0.4, 0.3, -0.2]))[0], np.array([0.0, 0.0, -1.0]))
+    search = two_view.relative_pose
+
+    def relative_pose(first, second, length, guesses=()):
+        if first is pairs[2][0] and not guesses:
+            return two_view.TwoView(astray, 0.1, 0.9)
+        return search(first, second, length, guesses)
+
+    monkeypatch.setattr(chain, "relative_pose", relative_pose)
+    with flow.workers() as threads:
+        views = chain.agreed([*pairs, None], 300.0, threads)
+    assert views[-1] is None
+    assert all(degrees(view.pose.rotation, motion) < 0.05 for view, motion in zip(views[:-1], motions, strict=True))
+
+
 @pytest.mark.parametrize("count", [0, 5, 20])
 def test_too_few_or_coincident_points_have_no_pose(count):
     points = np.ones((count, 2))
@@ -143,7 +183,7 @@ def test_adjustment_finds_poses_depths_and_focal_length():
     start[:2] = exact[:2]
     rough = [values * random.uniform(0.8, 1.2, values.shape) for values in depths]
     plan = adjust.Plan(fixed=2, scales=(4.0, 1.0, 0.25), iterations=8, poses_from=1, focal_from=4)
-    found = adjust.adjust(groups, start, rough, 265.0, plan)
+    found = adjust.adjust(groups, start, rough, 265.0, plan, SEEN)
     assert (found.poses[:2] == exact[:2]).all()
     assert max(degrees(a, b) for a, b in zip(found.poses, exact, strict=True)) < 0.01
     assert abs(found.focal / 250 - 1) < 0.002 and found.focal_sigma < 0.01
@@ -151,12 +191,37 @@ def test_adjustment_finds_poses_depths_and_focal_length():
     assert found.residual < 0.05
 
 
+def test_a_focal_length_that_hardly_matters_stays_near_the_usual_one():
+    random = np.random.default_rng(9)
+    exact = np.stack([scenes.pose((0.2 * index, 0, 0), (0, 0, 0)) for index in range(5)])  # sideways: any will do
+    groups, depths = observed(random, exact, 250.0, noise=0.1)
+
+    def found(usual, start):
+        plan = adjust.Plan(fixed=1, scales=(1.0, 0.25), iterations=10, poses_from=1, focal_from=2, usual=usual)
+        return adjust.adjust(groups, exact, depths, start, plan, SEEN)
+
+    free, drawn = found(None, 500.0), found(260.0, 500.0)
+    assert abs(np.log(drawn.focal / 260)) < 0.6 * abs(np.log(free.focal / 260))
+    assert drawn.residual == pytest.approx(free.residual, rel=0.05)
+
+
+def test_parts_of_the_picture_that_disagree_make_a_focal_length_uncertain():
+    random = np.random.default_rng(10)
+    places = [random.uniform(-100, 100, (600, 2))]
+    part = certainty.part_of(places[0], SEEN)
+    assert sorted(set(part)) == list(range(certainty.ROWS * certainty.COLUMNS))
+    alone = [random.normal(0, 1, 600)]
+    together = [random.normal(0, 1, 12)[part]]
+    assert certainty.spread(places, together, 1e4, SEEN) > 3 * certainty.spread(places, alone, 1e4, SEEN) > 0
+    assert certainty.spread(places, alone, 0.0, SEEN) == np.inf
+
+
 def test_adjustment_without_observations_changes_nothing():
     group = adjust.Observations(0, (1,), np.zeros((0, 2)), np.zeros((1, 0, 2)), np.zeros((1, 0)))
     blind = adjust.Observations(1, (0,), np.ones((3, 2)), np.ones((1, 3, 2)), np.zeros((1, 3)))
     poses = np.tile(np.eye(4), (2, 1, 1))
     plan = adjust.Plan(fixed=1, scales=(1.0,), focal_from=0)
-    found = adjust.adjust([group, blind], poses, [np.zeros(0), np.full(3, 0.5)], 100.0, plan)
+    found = adjust.adjust([group, blind], poses, [np.zeros(0), np.full(3, 0.5)], 100.0, plan, SEEN)
     assert (found.poses == poses).all() and (found.inverse_depths[1] == 0.5).all() and found.residual == 0
 
 
@@ -373,6 +438,18 @@ def test_what_cannot_be_seen_is_said_and_never_made_up(tmp_path, kind, reason):
         assert any("unobservable" in note for note in geometry.notes)
     if kind in ("two", "black between"):
         assert has_depth
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_what_hardly_any_rigid_motion_explains_is_kept_for_a_metric_of_it(tmp_path, keeps):
+    walk = [scenes.view(camera, grain=index)[0] for index, camera in enumerate(scenes.path(6))]
+    never = Settings(rigid_share=1.1, keeps_loose=keeps)
+    geometry = all_finite(classical.estimate(scenes.video(tmp_path, walk), None, reporter=SILENT, settings=never))
+    notes = " ".join(geometry.notes)
+    assert any((pair.current.depth > 0).any() for pair in geometry.pairs()) == keeps
+    assert ("one rigid motion explains no more than" in notes) == keeps
+    assert ("no rigid motion explains enough" in notes) != keeps
+    assert classical.SETTINGS.keeps_loose and not Settings().keeps_loose
 
 
 def test_a_picture_that_is_too_small_is_refused(tmp_path):

@@ -14,7 +14,7 @@ from deliver_samples import BLEND, FRAMES, RATE, copy_of, hashes, make_job, rebu
 from matchcut.evaluator.deliver import package as module
 from matchcut.evaluator.deliver.package import is_package, package_job, without_folders
 from matchcut.evaluator.deliver.records import FILES, SUBMISSION, Submission
-from matchcut.evaluator.deliver.report import escaped, figures
+from matchcut.evaluator.deliver.report import MOST_REMARKS, check_remarks, escaped, figures, report_text
 from matchcut.evaluator.media.decode import frames
 from matchcut.evaluator.media.probe import probe
 from matchcut.evaluator.protocol.errors import BadInputError
@@ -66,6 +66,18 @@ def test_the_page_says_what_a_person_asks(made):
     ):  # fmt: skip
         assert figure in text, figure
     assert all(figure in text for _, figure in figures(submission))
+
+
+def test_the_page_quotes_what_the_maker_says(made):
+    _, _, _, submission = made
+    page = report_text(submission, "# Mine\n\nA lamp is missing.\n```\nno end")
+    assert "## What its maker says\n\n> # Mine\n>\n> A lamp is missing.\n> ```\n> no end\n" in page
+    assert all(figure in page for _, figure in figures(submission))
+    assert "maker says" not in report_text(submission) and "maker says" not in report_text(submission, " \n")
+    check_remarks("x" * MOST_REMARKS)
+    for wrong in ("x" * (MOST_REMARKS + 1), "a\0b", "\ud800"):
+        with pytest.raises(BadInputError, match="maker's report"):
+            check_remarks(wrong)
 
 
 def test_no_folder_of_a_machine_is_told(made):

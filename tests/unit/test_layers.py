@@ -20,6 +20,8 @@ ORDER = [
     "reliability",
     "tables",
     "judge",
+    "stills",
+    "motion",
     "sgc",
     "audit",
     "deliver",
@@ -39,7 +41,7 @@ EXCEPTIONS = {("scoring", "judge.records")}
 NUMPY_ONLY = "evaluator/camera/core"
 SHARED = ("evaluator.protocol", "evaluator.environment", "evaluator.camera.core")
 STANDARD_ONLY = ("addon", "evaluator/protocol", "evaluator/environment")
-BLENDERS_OWN = {"bpy", "mathutils", "gpu", "gpu_extras", "bpy_extras", "blf", "addon_utils", "numpy"}
+BLENDERS_OWN = {"bpy", "mathutils", "gpu", "gpu_extras", "bpy_extras", "blf", "imbuf", "addon_utils", "numpy"}
 
 
 def sources(folder: str) -> list[Path]:

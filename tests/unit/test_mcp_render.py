@@ -17,10 +17,11 @@ from matchcut.evaluator.media.encode import encode
 from matchcut.evaluator.protocol.errors import BadInputError, OperationalError
 from matchcut.evaluator.protocol.files import numbered_folder
 from matchcut.evaluator.protocol.messages import SilentReporter
+from matchcut.evaluator.protocol.transcript import TranscriptWriter, read_transcript
 from matchcut.mcp_server.renders import Renders
 from matchcut.mcp_server.server import make_server
 from matchcut.mcp_server.session import Session
-from matchcut.mcp_server.workplace import Workplace
+from matchcut.mcp_server.workplace import Task, Workplace
 from mcp import Client
 from render_stub import stand_in
 
@@ -81,7 +82,7 @@ def no_launch(label, given_up):
     raise OperationalError("no Blender here; run: matchcut doctor")
 
 
-def with_client(work, *folders):
+def with_client(work, *folders, task=None, transcript=None):
     """What `work(call)` returns; `call(tool, …)` gives the structured result, or the error's text."""
 
     async def main(renders):
@@ -97,9 +98,10 @@ def with_client(work, *folders):
                     "\n".join(block.text for block in result.content) if result.is_error else result.structured_content
                 )
 
+            call.client = client
             return await work(call)
 
-    renders = Renders(Workplace(folders))
+    renders = Renders(Workplace(folders, task), transcript)
     try:
         return asyncio.run(main(renders))
     finally:
@@ -244,6 +246,38 @@ def test_a_failure_is_one_line_and_the_next_render_starts(shot, blender):
     failed, done = with_client(work, shot)
     assert (failed["state"], failed["error"], failed["video"]) == ("failed", "no camera", None)
     assert done["state"] == "done"
+
+
+def test_a_task_s_reference_and_output_are_used_and_the_transcript_and_the_log_tell_of_it(shot, blender, tmp_path):
+    task = Task(shot / "reference.mp4", "proxy", tmp_path / "out")
+    writer = TranscriptWriter(tmp_path / "t.jsonl")
+    blender("print('Blender speaks', flush=True); render()")
+
+    async def log(call):
+        return (await call.client.read_resource("matchcut://render/log")).contents[0].text
+
+    async def work(call):
+        before = await log(call)
+        begun = await call("render_start", scene=str(shot / "shot.blend"))
+        await call("render_wait", seconds=60)
+        done = await log(call)
+        blender("told.update(error='no camera'); status(state='failed'); sys.exit(2)")
+        await call("render_start", scene=str(shot / "shot.blend"), frames="1")
+        await call("render_wait", seconds=60)
+        return before, begun, done, await log(call)
+
+    before, begun, done, failed = with_client(work, tmp_path / "out", shot, task=task, transcript=writer)
+    writer.close()
+    assert "No render was started" in before
+    assert begun["job"] == str(tmp_path / "out" / "matchcut" / "render-001")
+    assert "render-001: done" in done and "Blender speaks" in done
+    assert "render-002: failed" in failed and "no camera" in failed
+    lines = [line for line in read_transcript(writer.path) if line["kind"] == "render"]
+    assert [(line["job"], line["state"]) for line in lines] == [
+        ("render-001", "running"), ("render-001", "done"), ("render-002", "running"), ("render-002", "failed"),
+    ]  # fmt: skip
+    assert (lines[1]["done"], lines[1]["total"]) == (3, 3) and lines[1]["seconds"] > 0
+    assert lines[1]["settings"].startswith("CYCLES on CPU") and lines[1]["failed_frames"] == 0
 
 
 def test_closing_the_server_ends_its_render(shot, blender):

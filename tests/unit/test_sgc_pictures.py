@@ -100,10 +100,10 @@ def test_zero_and_scale_of_a_floor():
     scale = scale_of(made)
     assert scale["divergence_px"] == pytest.approx((4.9 + 4.8 + 4.1) / 3)
     calm = [FloorScene(scene="a", pairs=3, clean=clean[0], corrupted={"warp": clean[0]})]
-    assert all(scale_of(calm)[name] == DEFAULT_SCALE[name] / 2 for name in ROBUST_COMPONENTS)
+    assert all(scale_of(calm)[name] == DEFAULT_SCALE[name] for name in ROBUST_COMPONENTS)
 
 
-@pytest.mark.parametrize("stack", ["classical/1 (OpenCV 5.0.0)", "blender-passes/1"])
+@pytest.mark.parametrize("stack", ["classical/2 (OpenCV 5.0.0)", "blender-passes/1"])
 def test_floors_come_with_the_program(stack):
     floor = shipped_floor(stack)
     assert floor is not None and floor.zero.keys() == floor.scale.keys() == set(ROBUST_COMPONENTS)

@@ -17,9 +17,9 @@ from matchcut.evaluator.sgc.robust.floors import same_stack
 from matchcut.evaluator.sgc.robust.gauge import fit_gauges, triangulate, weighted_median
 from matchcut.evaluator.sgc.robust.local import divide, focal_information, local_poses
 from matchcut.evaluator.sgc.robust.pair import NO_PARALLAX, measure_pair
-from matchcut.evaluator.sgc.robust.points import points_of, project, rays, static_tracks, usable_tracks
+from matchcut.evaluator.sgc.robust.points import cell_of, points_of, project, rays, static_tracks, usable_tracks
 from matchcut.evaluator.sgc.robust.records import ROBUST_COMPONENTS, Gauge, NoiseFloor, RobustResult
-from matchcut.evaluator.sgc.robust.score import score_robust, window_of
+from matchcut.evaluator.sgc.robust.score import focal_error, score_robust, window_of
 from matchcut.evaluator.sgc.robust.settings import ROBUST
 from matchcut.evaluator.sgc.robust.summary import DEFAULT_SCALE, drawn, levels, score_of, table_of
 
@@ -162,8 +162,20 @@ def test_the_focal_length_that_the_tracks_ask_for(exact):
     wrong = scenes.K * np.array([[1.03], [1.03], [1]])
     wrong[:, 2] = scenes.K[:, 2]
     taken = rays(found.previous, wrong) * found.points[:, 2:]
-    information, gradient = focal_information(replace(found, points=taken), wrong, camera, 10.0, 0.1)
-    assert information > 0 and gradient / information == pytest.approx(-math.log(1.03), rel=0.15)
+    parts = cell_of(found.previous, (scenes.W, scenes.H), 3, 4)
+    information, pulls = focal_information(replace(found, points=taken), wrong, camera, 10.0, 0.1, parts, 12)
+    assert information.min() >= 0 and pulls.sum() / information.sum() == pytest.approx(-math.log(1.03), rel=0.15)
+
+
+def test_a_focal_length_is_wrong_where_all_parts_of_the_picture_say_so():
+    information = np.full(12, 1e5)
+    wrong = np.stack([information, 0.05 * information])
+    assert focal_error([wrong, wrong]) == pytest.approx(0.05, rel=0.01)
+    apart = np.random.default_rng(0).normal(0, 0.05, 12)
+    alone = np.stack([information, apart * information])
+    assert focal_error([alone, alone]) < 0.02
+    assert focal_error([np.stack([information, 10 * apart * information])]) is None  # too far apart to say anything
+    assert focal_error([np.stack([np.full(12, 1e-3), np.zeros(12)])]) is None and focal_error([]) is None
 
 
 @pytest.mark.parametrize(("pairs", "sizes"), [(1, [1]), (8, [8]), (11, [11]), (19, [10, 9]), (23, [8, 8, 7])])
@@ -374,8 +386,18 @@ def test_score_is_between_0_and_1_and_grows_with_every_component():
         raised[place] = 1
         assert 0 < score_of(raised, DEFAULT_SCALE) < 1
     assert score_of(zero + 1e9, DEFAULT_SCALE) <= 1
-    unknown = np.array([1.0, np.nan, 0, 0, 0])
-    assert math.isfinite(score_of(unknown, DEFAULT_SCALE))
+
+
+def test_what_cannot_be_measured_any_more_improves_no_score():
+    level = np.array([1.0, 0.01, 0.3, 0.1, 0.02])
+    for place in range(1, len(level)):  # all but the worst
+        unknown = level.copy()
+        unknown[place] = np.nan
+        assert score_of(unknown, DEFAULT_SCALE) > score_of(level, DEFAULT_SCALE)
+    unknown = np.array([np.nan, 0.01, 0.3, 0.1, 0.02])
+    parts = 1 - np.exp(-np.array([0.6, 0.1, 0.6, 0.2, 0.1]))
+    assert score_of(unknown, DEFAULT_SCALE) == pytest.approx(math.sqrt((parts**2).mean()))
+    assert score_of(np.full(5, np.nan), DEFAULT_SCALE) == 0
 
 
 def test_a_bootstrap_draws_blocks_and_repeats_itself():
