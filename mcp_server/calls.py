@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Annotated, Any, Final, Protocol
@@ -15,15 +16,16 @@ from pydantic import Field
 
 from ..evaluator.protocol.errors import MatchcutError
 
+_KIND: Final = re.compile(r"[a-z_]+: ")
 PROGRESS_SECONDS: Final = 5.0  # clients end a call that says nothing for long
 
-Instance = Annotated[
-    int | None, Field(description="Process id of the Blender to work in; only needed when several are open")
-]
+Instance = Annotated[int | None, Field(description="Process id, if several Blenders are open")]
 
 
 class Calls(Protocol):
     """The part of Session that the tools use."""
+
+    client_name: str
 
     def call(
         self,
@@ -38,9 +40,15 @@ class Calls(Protocol):
 
 
 async def call(
-    session: Calls, context: Context, method: str, params: dict[str, Any], timeout: float, instance: int | None
+    session: Calls, context: Context | None, method: str, params: dict[str, Any], timeout: float, instance: int | None
 ) -> tuple[dict[str, Any], str]:
-    """The method's result, and the note on which Blender that was. Raises ToolError with the error's one line."""
+    """The method's result, and the note on which Blender that was. Raises ToolError with the error's one line.
+
+    Without a `context` (a resource has none) no progress is told.
+    """
+    if context is not None and (params_of_client := context.session.client_params) is not None:
+        known = params_of_client.client_info
+        session.client_name = f"{known.title or known.name} {known.version}".strip()
     given_up = threading.Event()
     outcome: list[tuple[dict[str, Any], str]] = []
 
@@ -49,7 +57,7 @@ async def call(
 
     async def tell() -> None:
         elapsed = 0.0
-        while True:
+        while context is not None:
             await anyio.sleep(PROGRESS_SECONDS)
             elapsed += PROGRESS_SECONDS
             await context.report_progress(elapsed, timeout, f"{method}: {elapsed:.0f} s")
@@ -60,7 +68,8 @@ async def call(
             outcome.append(await anyio.to_thread.run_sync(work, abandon_on_cancel=True))
             group.cancel_scope.cancel()
     except* MatchcutError as errors:
-        raise ToolError(str(errors.exceptions[0])) from errors
+        text = str(errors.exceptions[0])
+        raise ToolError(text if _KIND.match(text) else f"failed: {text}") from errors
     finally:
         given_up.set()
     return outcome[0]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -24,13 +25,24 @@ POLL_SECONDS: Final = 0.05
 PROGRESS_SECONDS: Final = 5.0  # clients end a call that says nothing for long
 
 
+def environment_of(blender: str) -> dict[str, str]:
+    """The environment of a command whose children `blender` runs: the one that is open, as far as it can be started.
+
+    `$BLENDER` goes before it, and a program that is not to be found from here (it may be a sandbox) is no one.
+    """
+    usable = bool(blender) and not os.environ.get("BLENDER") and Path(blender).is_file()
+    return child_environment(blender if usable else "")
+
+
 def command_line(arguments: Sequence[str]) -> list[str]:
     """The command line of `matchcut ARGUMENTS` in this server's own environment."""
     return [sys.executable, str(ROOT / "__main__.py"), *arguments]
 
 
-async def run_command(context: Context, arguments: Sequence[str], *, seconds: float) -> list[Message]:
+async def run_command(context: Context | None, arguments: Sequence[str], *, seconds: float) -> list[Message]:
     """Run `matchcut ARGUMENTS` to its end; returns its `result` and `warning` messages in order.
+
+    Its progress is passed on through `context`, where there is one.
 
     Raises ToolError with the command's own line where it fails, and with `deadline` after `seconds`. However this ends,
     no child is left.
@@ -52,8 +64,9 @@ async def run_command(context: Context, arguments: Sequence[str], *, seconds: fl
                 elif message.type == "progress" or time.monotonic() - told > PROGRESS_SECONDS:
                     told = time.monotonic()
                     text = f"{message.stage}: {message.text}" if message.stage else message.text
-                    await context.report_progress(message.done, message.total or None, text)
-            if time.monotonic() - told > PROGRESS_SECONDS:
+                    if context is not None:
+                        await context.report_progress(message.done, message.total or None, text)
+            if context is not None and time.monotonic() - told > PROGRESS_SECONDS:
                 told = time.monotonic()
                 await context.report_progress(told - begun, seconds, f"{arguments[0]}: {told - begun:.0f} s")
             if time.monotonic() - begun > seconds:

@@ -16,7 +16,7 @@ PLACE_SECONDS: Final = 240.0
 
 
 async def find_reference(
-    session: Calls, context: Context, workplace: Workplace, given: str, instance: int | None = None
+    session: Calls, context: Context | None, workplace: Workplace, given: str, instance: int | None = None
 ) -> Path:
     """The reference video: the one `given`, else the task's, else the one picked in Blender's Matchcut tab.
 
@@ -33,3 +33,11 @@ async def find_reference(
             "started without --reference"
         )
     return Path(place["reference"])
+
+
+def changed_at(path: Path, what: str) -> int:
+    """When a file was changed last (ns). Raises BadInputError where it is not there (any more)."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError as error:
+        raise BadInputError(f"bad_params: {path}: the {what} cannot be read ({error.strerror or error})") from error

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final, Literal, NoReturn
+from typing import Annotated, Final, Literal
 
 import anyio
 from mcp.server import MCPServer
@@ -26,7 +26,7 @@ WAIT_SECONDS: Final = 240
 CANCEL_SECONDS: Final = 10.0
 POLL_SECONDS: Final = 0.2
 
-Job = Annotated[str, Field(description="The job's folder; the last job if left out")]
+Job = Annotated[str, Field(description="Default: the last one")]
 LOOKS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
@@ -42,20 +42,14 @@ def add_render_tools(server: MCPServer, session: Calls, renders: Renders) -> Non
     )
     async def render_start(
         context: Context,
-        reference: Annotated[
-            str, Field(description="Video whose timeline is used; the one picked in Blender's Matchcut tab if left out")
-        ] = "",
-        scene: Annotated[
-            str, Field(description="A .blend to render instead of the scene as it is now in Blender")
-        ] = "",
-        frames: Annotated[
-            str, Field(pattern=r"^(\d+(-\d+)?)?$", description="First-last frame from 0, as 0-47; all if left out")
-        ] = "",
+        reference: Annotated[str, Field(description="Video; default: the task's, or the one picked in Blender")] = "",
+        scene: Annotated[str, Field(description="A .blend to render instead of what is open now")] = "",
+        frames: Annotated[str, Field(pattern=r"^(\d+(-\d+)?)?$", description="As 0-47, from 0; default: all")] = "",
         scale: Annotated[float, Field(gt=0, le=4, description="Times the reference's size")] = 1.0,
-        samples: Annotated[int | None, Field(ge=1, description="The scene's if left out")] = None,
+        samples: Annotated[int | None, Field(ge=1, description="Default: the scene's")] = None,
         engine: Literal["scene", "cycles", "eevee", "workbench"] = "scene",
         device: Literal["auto", "cpu", "cuda", "optix", "hip", "metal", "oneapi"] = "auto",
-        view_transform: Annotated[str, Field(description="As AgX or Standard; the scene's if left out")] = "",
+        view_transform: Annotated[str, Field(description="Default: the scene's")] = "",
         passes: Annotated[bool, Field(description="Also write depth, motion, object ids and cameras")] = False,
         workers: Annotated[int, Field(ge=1, le=64, description="Blenders at a time")] = 1,
         instance: Instance = None,
@@ -71,7 +65,7 @@ def add_render_tools(server: MCPServer, session: Calls, renders: Renders) -> Non
                 options = _options(frames, scale, samples, engine, device, view_transform, passes, workers)
                 if scene:
                     path = renders.workplace.allowed(scene, "scene")
-                    video = renders.workplace.allowed(reference, "reference", path) if reference else _needs_reference()
+                    video = _reference(renders, reference, path)
                     folder, note, blender = renders.workplace.new_folder(path), "", ""
                 else:
                     path, video, folder, blender, note = await _saved_copy(
@@ -115,10 +109,7 @@ async def _saved_copy(
     """Scene, reference, folder, Blender and note of a job on what is open in Blender, a copy of which is saved."""
     place, note = await call(session, context, "scene_place", {}, SAVE_SECONDS, instance)
     opened = Path(place["file"]) if place["file"] else None
-    if reference:
-        video = renders.workplace.allowed(reference, "reference", opened)
-    else:
-        video = Path(place["reference"]) if place["reference"] else _needs_reference()
+    video = _reference(renders, reference, opened, place["reference"])
     folder = renders.workplace.new_folder(opened)
     try:
         copy = folder / "scene.blend"
@@ -130,8 +121,14 @@ async def _saved_copy(
     return copy, video, folder, place["blender"], " ".join(part for part in (note, more) if part)
 
 
-def _needs_reference() -> NoReturn:
-    raise ToolError("bad_params: name the reference video: its size, rate and length are those of the render")
+def _reference(renders: Renders, given: str, beside: Path | None, picked: str = "") -> Path:
+    """The video that is named, else the task's, else the one picked in Blender's tab."""
+    if given:
+        return renders.workplace.allowed(given, "reference", beside)
+    found = renders.workplace.task.reference or (Path(picked) if picked else None)
+    if found is None:
+        raise ToolError("bad_params: name the reference video: its size, rate and length are those of the render")
+    return found
 
 
 def _options(

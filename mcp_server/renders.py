@@ -13,30 +13,45 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ..evaluator.protocol.children import child_environment
 from ..evaluator.protocol.command import EvaluatorProcess
 from ..evaluator.protocol.errors import BadInputError, ExitStatus, OperationalError
 from ..evaluator.protocol.messages import Message
 from ..evaluator.protocol.render_job import RenderStatus
-from .commands import command_line
+from ..evaluator.protocol.transcript import TranscriptWriter
+from .commands import command_line, environment_of
 from .records import RenderState
 from .workplace import Workplace
 
 MOST_WARNINGS: Final = 20
+LOG_BYTES: Final = 64 * 1024  # of a job's log
 
 
 class Render:
     """One job: its child, and what that has said so far."""
 
-    def __init__(self, folder: Path, process: EvaluatorProcess) -> None:
+    def __init__(self, folder: Path, process: EvaluatorProcess, transcript: TranscriptWriter | None = None) -> None:
         self.folder = folder
+        self.blender = ""  # the program that was open when it was started
         self._process = process
+        self._transcript = transcript
         self._begun, self._seconds = time.monotonic(), 0.0
         self._state: Literal["running", "done", "failed", "cancelled"] = "running"
         self._text, self._error = "finding Blender", ""
         self._stage, self._before, self._done, self._total = "", 0, 0, 0
         self._warnings: list[str] = []
         self._result: dict[str, Any] = {}
+        self._record()
+
+    def log(self) -> str:
+        """The end of what Blender has said, and where the command has failed, what that has said."""
+        try:
+            with (self.folder / "render.log").open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_BYTES))
+                said = file.read().decode("utf-8", "replace")
+        except OSError:
+            said = ""
+        own = self._process.log_tail() if self._state != "running" else ""
+        return "\n".join([f"{self.folder}: {self._line()}", *filter(None, (self._error, own, said))])
 
     def update(self) -> bool:
         """Take in what the child has said; whether it still runs."""
@@ -113,14 +128,25 @@ class Render:
             self._state = "failed"
             last = (self._process.log_tail().splitlines() or ["it said nothing"])[-1]
             self._error = self._error or f"the render ended with status {status}: {last[:300]}"
+        self._record()
+
+    def _record(self) -> None:
+        if self._transcript is None:
+            return
+        status = self._status()
+        self._transcript.write(
+            "render", job=self.folder.name, state=self._state, seconds=round(self._seconds, 1), done=status.done,
+            total=status.total, settings=_settings(status), failed_frames=len(status.failed),
+        )  # fmt: skip
 
 
 class Renders:
     """The jobs that this server has started; one runs at a time."""
 
-    def __init__(self, workplace: Workplace) -> None:
-        """`workplace` says where files may be."""
+    def __init__(self, workplace: Workplace, transcript: TranscriptWriter | None = None) -> None:
+        """`workplace` says where files may be; each job's begin and end are written to the `transcript`."""
         self.workplace = workplace
+        self._transcript = transcript
         self._jobs: list[Render] = []
 
     def running(self) -> Render | None:
@@ -142,8 +168,8 @@ class Renders:
         here (it may be a sandbox).
         """
         command = command_line(["render", *arguments, "--out", str(folder)])
-        usable = bool(blender) and not os.environ.get("BLENDER") and Path(blender).is_file()
-        job = Render(folder, EvaluatorProcess(command, child_environment(blender if usable else "")))
+        job = Render(folder, EvaluatorProcess(command, environment_of(blender)), self._transcript)
+        job.blender = blender
         self._jobs.append(job)
         return job
 
@@ -155,11 +181,16 @@ class Renders:
         known = ", ".join(str(job.folder) for job in self._jobs) or "none was started"
         raise BadInputError(f"bad_params: {name or 'job'}: no render job of this server; there are: {known}")
 
+    def last(self) -> Render | None:
+        """The job that was started last, or None."""
+        return self._jobs[-1] if self._jobs else None
+
     def close(self) -> None:
         """End what runs."""
         for job in self._jobs:
             if job.update():
                 job.stop()
+                job.update()
 
 
 def _settings(status: RenderStatus) -> str:

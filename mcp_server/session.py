@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from ..evaluator.protocol.bridge import BridgeCallError, Descriptor
 from ..evaluator.protocol.bridge_client import BridgeClient, BridgeConnectError, live_descriptors
+from ..evaluator.protocol.checkpoints import checkpoint_owner, checkpoints
 from ..evaluator.protocol.errors import OperationalError
 from .child import Child
 
@@ -34,6 +37,7 @@ class Session:
 
     def __init__(self, launch: Launch, *, own: bool = False, instance: int | None = None) -> None:
         """`own`: always a Blender of our own; `instance`: the process id of the only one to attach to."""
+        self.client_name = ""  # what Blender's panel shows a connection as that is made from now on
         self._launch = launch
         self._own = own
         self._pinned = instance
@@ -78,7 +82,7 @@ class Session:
                 client.close()
             else:
                 self._keep(client)
-            raise _explained(error, child, method, timeout) from error
+            raise _explained(error, client.descriptor, child, method, timeout) from error
         self._keep(client)
         return result, note
 
@@ -148,7 +152,7 @@ class Session:
         )
 
     def _attach(self, descriptor: Descriptor) -> tuple[BridgeClient, str]:
-        client = BridgeClient.connect(descriptor)
+        client = BridgeClient.connect(descriptor, name=self.client_name)
         is_new = self._attached is None or self._attached.token != descriptor.token
         self._attached, self._told_gone = descriptor, False
         return client, f"Connected to {descriptor}." if is_new else ""
@@ -163,7 +167,7 @@ class Session:
         if self._child is None:
             self._child = self._launch(f"mcp-{secrets.token_hex(8)}", self._ending)
             note = f"Started {self._child.descriptor}.{lost}"
-        return BridgeClient.connect(self._child.descriptor), note
+        return BridgeClient.connect(self._child.descriptor, name=self.client_name), note
 
     def _keep(self, client: BridgeClient) -> None:
         with self._lock:
@@ -180,12 +184,15 @@ class Session:
             self._idle = None
 
 
-def _explained(error: BridgeCallError, child: Child | None, method: str, timeout: float) -> SessionError:
+def _explained(
+    error: BridgeCallError, descriptor: Descriptor, child: Child | None, method: str, timeout: float
+) -> SessionError:
     """How a call ended, in words; a Blender of our own that hangs is ended. `child` is None where we are attached."""
     if error.code == "lost" and child is None:
         return SessionError(
             f"outcome_unknown: the connection to Blender ended during {method}: Blender was closed or has crashed, or "
             "its bridge was stopped. It is not sent again; look at the scene before you repeat anything"
+            f"{_newest_checkpoint(descriptor)}"
         )
     if error.code == "lost" and child is not None:
         status = child.wait(2.0)
@@ -195,19 +202,32 @@ def _explained(error: BridgeCallError, child: Child | None, method: str, timeout
         last = child.last_words()
         return SessionError(
             f"blender_ended: Blender {ended} during {method}; what was not saved is lost, and the next call starts a "
-            f"new Blender{f'. Its last words: {last}' if last else ''}"
+            f"new Blender{f'. Its last words: {last}' if last else ''}{_newest_checkpoint(descriptor)}"
         )
     if error.code == "unfinished" and child is not None:
         child.kill()
         return SessionError(
             f"deadline: {method} did not end within {timeout:.0f} s, so its Blender was ended; what was not saved is "
             "lost, and the next call starts a new Blender. Ask for less at a time, or for a longer timeout"
+            f"{_newest_checkpoint(descriptor)}"
         )
     if error.code == "unfinished":
         return SessionError(
             f"outcome_unknown: {error}; look at the scene once Blender answers again before you repeat anything"
         )
     return SessionError(f"{error.code}: {error}")
+
+
+def _newest_checkpoint(descriptor: Descriptor) -> str:
+    """Where the newest copy of its scene lies, and how old it is; empty where there is none."""
+    found = checkpoints(checkpoint_owner(descriptor))
+    with suppress(OSError, IndexError):
+        age = max(0.0, time.time() - found[-1].stat().st_mtime)
+        return (
+            f". The scene as it was {age:.0f} s ago: {found[-1]}; to go on from it run "
+            "bpy.ops.wm.open_mainfile(filepath=…, load_ui=False), then save it under a name of its own"
+        )
+    return ""
 
 
 def _listed(descriptors: list[Descriptor]) -> str:

@@ -17,7 +17,10 @@ RENDER: Final = "render"
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked for. In `benchmark` mode tools that evaluate are not there, and only `output` is written to."""
+    """What is asked for. In `benchmark` mode tools that evaluate are not there.
+
+    The agent may name files in `output`, and `reference` itself, but not what lies beside it.
+    """
 
     reference: Path | None = None
     setting: Setting = "simplified"
@@ -51,7 +54,12 @@ class Workplace:
         return path
 
     def new_folder(self, beside: Path | None, name: str = RENDER) -> Path:
-        """A numbered folder for one job that nobody else has: in `matchcut` beside a file, else in the first folder."""
+        """A numbered folder for one job that nobody else has.
+
+        It lies in `matchcut` in the task's output, else beside the file `beside`, else in the first folder.
+        """
+        if self.task.output is not None:
+            return numbered_folder(self.task.output / "matchcut", name)
         if beside is None and not self.folders:
             raise BadInputError(
                 "bad_params: the scene was never saved, so its renders have no place; save it first, or start this "
@@ -60,9 +68,14 @@ class Workplace:
         return numbered_folder((beside.parent if beside is not None else self.folders[0]) / "matchcut", name)
 
     def _inside(self, text: str, what: str, beside: Path | None) -> Path:
-        folders = [*self.folders, *([beside.parent.resolve()] if beside is not None else [])]
-        path = (folders[0] / text if folders else Path(text)).resolve()
-        if not any(path.is_relative_to(folder) for folder in folders):
+        near = [beside.parent.resolve()] if beside is not None and not self.task.benchmark else []
+        folders = [*self.folders, *near]
+        try:
+            path = (folders[0] / text if folders else Path(text)).resolve()
+        except (OSError, ValueError) as error:  # a loop of links, a zero byte
+            raise BadInputError(f"bad_params: {text!r}: this is no path of a {what} ({error})") from error
+        is_task = self.task.reference is not None and path == self.task.reference.resolve()
+        if not is_task and not any(path.is_relative_to(folder) for folder in folders):
             listed = ", ".join(map(str, folders)) or "there is none"
             raise BadInputError(
                 f"bad_params: {path}: the {what} is not in a folder that this server may use ({listed}); move it "

@@ -40,6 +40,8 @@ levels:
   blender   a Blender as a child process, the built zip installed in the real program
   gui       a window on a virtual screen; $BLENDER_WINDOW is the command line that opens one
             (else xvfb-run and $BLENDER); pictures are kept in tests/artifacts
+  clients   Claude Code, Codex CLI and the MCP inspector against our server and a scripted model on the loopback, with
+            no network; npm fetches them (1.1 GB, into .venv/clients) the first time, so it runs only where it is named
 
 Further options go to pytest behind --, as in: matchcut test unit -- -k timeline"""
 
@@ -54,6 +56,7 @@ class Level:
 
     name: str
     run: Callable[[Reporter, list[str]], int]
+    by_default: bool = True
 
 
 def _call(command: list[str], **variables: str) -> int:
@@ -137,12 +140,43 @@ def _gui(reporter: Reporter, options: list[str]) -> int:
     return _pytest(sys.executable, "gui", options)
 
 
+def _clients(reporter: Reporter, options: list[str]) -> int:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise SkippedLevelError("npm was not found, and the agent programs come from its registry")
+    try:
+        blender = find_blender()
+    except BadInputError as error:
+        raise SkippedLevelError(str(error)) from error
+    folder, wanted = default_folder(EVALUATOR).parent / "clients", PACKAGE_ROOT / "tests" / "clients" / "package.json"
+    stamp = folder / "installed.json"
+    if not stamp.is_file() or stamp.read_bytes() != wanted.read_bytes():
+        reporter.status(f"clients: npm fetches the agent programs into {folder}")
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(wanted, folder / "package.json")
+        command = [npm, "install", "--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
+        if _call(command) != 0:
+            raise SkippedLevelError("npm could not fetch the agent programs")
+        shutil.copyfile(wanted, stamp)
+    command = [*_without_network(), sys.executable, "-m", "pytest", "tests/clients", *options]
+    return _call(command, BLENDER=blender.path, MATCHCUT_CLIENTS=str(folder))
+
+
+def _without_network() -> list[str]:
+    """What runs a command where only the loopback is; nothing where this system or user cannot."""
+    for options in (["--net"], ["--net", "--map-root-user"]):
+        if shutil.which("unshare") and _call(["unshare", *options, "true"]) == 0:
+            return ["unshare", *options]
+    return []
+
+
 LEVELS = (
     Level("lint", _lint),
     Level("unit", _unit),
     Level("bpy", _bpy),
     Level("blender", _blender),
     Level("gui", _gui),
+    Level("clients", _clients, by_default=False),
 )
 
 
@@ -150,7 +184,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `matchcut test`."""
     names = [level.name for level in LEVELS]
     parser.add_argument(
-        "levels", nargs="*", metavar="LEVEL", help=f"{', '.join(names)} (default: all); behind -- options for pytest"
+        "levels",
+        nargs="*",
+        metavar="LEVEL",
+        help=f"{', '.join(names)} (default: all but clients); behind -- options for pytest",
     )
 
 
@@ -166,7 +203,7 @@ def run(arguments: argparse.Namespace, reporter: Reporter) -> int:
     if python_of(default_folder(EVALUATOR)).exists():
         add_packages(default_folder(EVALUATOR), TEST_TOOLS)
     outcomes: list[tuple[str, str]] = []
-    for level in [known[name] for name in chosen] or LEVELS:
+    for level in [known[name] for name in chosen] or [level for level in LEVELS if level.by_default]:
         print(f"== {level.name}", flush=True)
         started = time.monotonic()
         try:
