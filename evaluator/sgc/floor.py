@@ -32,8 +32,6 @@ from .robust.summary import DEFAULT_SCALE, table_of
 STACKS: Final = ("classical", "blender")
 """Estimators whose floor can be measured: of the pictures, and of the passes themselves."""
 BUILD_SECONDS = 300
-LEAST_RISE = 0.5
-"""Of the general scale: a component that the corruptions hardly raise keeps at least this share of it."""
 INJECTED: Final[dict[str, tuple[Corruption, ...]]] = {
     # pictures have no depth and no tracks of their own: what is done to them has to be seen in them
     "classical": ("warp", "squeeze", "drift"),
@@ -84,7 +82,10 @@ def zero_of(scenes: Sequence[FloorScene]) -> dict[RobustComponent, float]:
 
 
 def scale_of(scenes: Sequence[FloorScene]) -> dict[RobustComponent, float]:
-    """By how much the injected corruptions raise every component's level, on the mean over scenes and kinds."""
+    """By how much the injected corruptions raise every component's level, on the mean over scenes and kinds.
+
+    At least the general scale: what an estimator takes up itself raises little, and would else weigh the more.
+    """
     scale: dict[RobustComponent, float] = {}
     for name in ROBUST_COMPONENTS:
         rises = [
@@ -94,7 +95,7 @@ def scale_of(scenes: Sequence[FloorScene]) -> dict[RobustComponent, float]:
             if (value := levels[name]) is not None and (clean := scene.clean[name]) is not None
         ]
         rise = sum(rises) / len(rises) if rises else 0.0
-        scale[name] = max(rise, LEAST_RISE * DEFAULT_SCALE[name])
+        scale[name] = max(rise, DEFAULT_SCALE[name])
     return scale
 
 

@@ -16,6 +16,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from .certainty import spread, weight_of_usual
+
 _NEAREST = 0.05  # of the depth in the first frame: a point that comes closer than this share is held there
 _FARTHEST = 1e-4
 
@@ -40,7 +42,8 @@ class Solution:
     """What explains the observations best.
 
     `poses` (n, 4, 4) world to camera; `inverse_depths`, one array (m,) for each Observations; the focal length in
-    pixels and the standard deviation of its logarithm; the root of the mean weighted squared residual in pixels.
+    pixels and the standard deviation of its logarithm, by how far the parts of the picture are apart; the root of the
+    mean weighted squared residual in pixels.
     """
 
     poses: NDArray[np.float64]
@@ -54,15 +57,18 @@ class Solution:
 class Plan:
     """How to solve.
 
-    Poses before `fixed` stay; `scales` of the Cauchy weights in pixels, one after the other, with `iterations` each;
-    `poses_from` and `focal_from` are the iterations from which the others and the focal length move, None for never.
+    Poses before `fixed` stay; `scales` of the Cauchy weights in pixels, one after the other, with `iterations` each and
+    `last_iterations` at the end; `poses_from` and `focal_from` are the iterations from which the others and the focal
+    length move, None for never. Where `usual` is given the focal length is drawn to it a little: see certainty.py.
     """
 
     fixed: int
     scales: Sequence[float]
     iterations: int = 4
+    last_iterations: int = 12
     poses_from: int = 0
     focal_from: int | None = None
+    usual: float | None = None
 
 
 def adjust(
@@ -71,24 +77,27 @@ def adjust(
     inverse_depths: Sequence[NDArray[np.float64]],
     focal: float,
     plan: Plan,
+    size: tuple[int, int],
 ) -> Solution:
     """The poses, inverse depths and focal length that explain the observations best; the inputs are where it starts.
 
-    Each of the plan's scales gets up to `iterations` steps. Where nothing observes an inverse depth it stays.
+    `size` is the picture's (width, height). Where nothing observes an inverse depth it stays.
     """
     state = _State(np.array(poses), [np.array(values) for values in inverse_depths], float(np.log(focal)))
     damping, done, sigma = 1e-4, 0, float("inf")
-    cost = np.inf
+    cost, draw = np.inf, _Draw(1.0, 0.0)
     for scale in plan.scales:
         cost = _cost(observations, state, scale)
-        for _ in range(plan.iterations):
-            system = _System(observations, state, scale)
+        draw = _Draw(plan.usual, weight_of_usual(cost, len(poses))) if plan.usual else _Draw(1.0, 0.0)
+        cost += draw.cost(state)
+        for _ in range(plan.iterations if scale > plan.scales[-1] else plan.last_iterations):
+            system = _System(observations, state, scale, draw)
             free = _free(len(poses), plan, done)
             done += 1
             before = cost
             for _ in range(5):
-                tried = system.step(state, free, damping)
-                value = _cost(observations, tried, scale)
+                tried = _moved(state, system.step(state, free, damping))
+                value = _cost(observations, tried, scale) + draw.cost(tried)
                 if value < cost:
                     state, cost, damping = tried, value, max(damping / 5, 1e-9)
                     break
@@ -98,7 +107,8 @@ def adjust(
     count = sum(float(group.weights.sum()) for group in observations)
     residual = float(np.sqrt(cost / count)) if count and np.isfinite(cost) else 0.0
     if plan.focal_from is not None and count:
-        sigma = _System(observations, state, plan.scales[-1]).focal_sigma(_free(len(poses), plan, done)) * residual
+        free = _free(len(poses), plan, done)[:-1]
+        sigma = _focal_sigma(observations, state, plan.scales[-1], draw, free, size)
     return Solution(state.poses, tuple(state.inverse_depths), float(np.exp(state.log_focal)), sigma, residual)
 
 
@@ -114,6 +124,39 @@ class _State:
     poses: NDArray[np.float64]
     inverse_depths: list[NDArray[np.float64]]
     log_focal: float
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """What draws the focal length to a usual one."""
+
+    usual: float
+    weight: float
+
+    def apart(self, state: _State) -> float:
+        return state.log_focal - float(np.log(self.usual))
+
+    def cost(self, state: _State) -> float:
+        return self.weight * self.apart(state) ** 2
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A change of a state: twists (n, 6) of the poses, of every inverse depth, and of the focal length's logarithm."""
+
+    poses: NDArray[np.float64]
+    inverse_depths: list[NDArray[np.float64]]
+    log_focal: float
+
+
+def _moved(state: _State, step: _Step, share: float = 1.0) -> _State:
+    """The state after a share of a step."""
+    poses = np.stack([exponential(share * change) @ pose for change, pose in zip(step.poses, state.poses, strict=True)])
+    depths = []
+    for values, change in zip(state.inverse_depths, step.inverse_depths, strict=True):
+        largest = 100 * max(float(np.median(values)), _FARTHEST) if len(values) else 1.0
+        depths.append(np.clip(values + share * change, _FARTHEST * largest / 100, largest))
+    return _State(poses, depths, state.log_focal + share * step.log_focal)
 
 
 @dataclass(frozen=True)
@@ -159,13 +202,15 @@ def _cost(observations: Sequence[Observations], state: _State, scale: float) -> 
 class _System:
     """The normal equations at a state, the inverse depths not yet eliminated."""
 
-    def __init__(self, observations: Sequence[Observations], state: _State, scale: float) -> None:
+    def __init__(self, observations: Sequence[Observations], state: _State, scale: float, draw: _Draw) -> None:
         self.size = 6 * len(state.poses) + 1
         self.normal = np.zeros((self.size, self.size))
         self.gradient = np.zeros(self.size)
         self.depths: list[tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]] = []
         for group, inverse_depth in zip(observations, state.inverse_depths, strict=True):
             self._add(group, state, inverse_depth, scale)
+        self.normal[-1, -1] += draw.weight
+        self.gradient[-1] -= draw.weight * draw.apart(state)
 
     def _add(self, group: Observations, state: _State, inverse_depth: NDArray[np.float64], scale: float) -> None:
         focal = np.exp(state.log_focal)
@@ -225,8 +270,8 @@ class _System:
             coupling[-1] += coupled[index, 6]
         self.depths.append((columns, coupling, own, coupled[:, 7].sum(axis=0)))
 
-    def step(self, state: _State, free: NDArray[np.intp], damping: float) -> _State:
-        """The state after one damped step of the parameters `free` and all inverse depths."""
+    def step(self, state: _State, free: NDArray[np.intp], damping: float) -> _Step:
+        """One damped step of the parameters `free` and all inverse depths."""
         reduced, gradient, diagonals = self._reduced(damping)
         change = np.zeros(self.size)
         if len(free):
@@ -235,26 +280,24 @@ class _System:
             change[free] = np.linalg.solve(part, gradient[free])
         change[-1] = np.clip(change[-1], -0.2, 0.2)
         change[:-1] = np.clip(change[:-1], -0.5, 0.5)
-        poses = np.stack(
-            [exponential(change[6 * index : 6 * index + 6]) @ pose for index, pose in enumerate(state.poses)]
-        )
-        depths = []
-        for values, (columns, coupling, _, own), diagonal in zip(
-            state.inverse_depths, self.depths, diagonals, strict=True
-        ):
-            moved = values + (own - change[columns] @ coupling) / diagonal
-            largest = 100 * max(float(np.median(values)), _FARTHEST) if len(values) else 1.0
-            depths.append(np.clip(moved, _FARTHEST * largest / 100, largest))
-        return _State(poses, depths, state.log_focal + float(change[-1]))
+        depths = [
+            (own - change[columns] @ coupling) / diagonal
+            for (columns, coupling, _, own), diagonal in zip(self.depths, diagonals, strict=True)
+        ]
+        return _Step(change[:-1].reshape(-1, 6), depths, float(change[-1]))
 
-    def focal_sigma(self, free: NDArray[np.intp]) -> float:
-        """Standard deviation of the logarithm of the focal length for residuals of 1 pixel; inf where unobserved."""
-        reduced, _, _ = self._reduced(0.0)
+    def valley(self, free: NDArray[np.intp]) -> _Step:
+        """How the poses `free` and all inverse depths go along where the logarithm of the focal length grows by 1."""
+        reduced, _, diagonals = self._reduced(1e-9)
+        change = np.zeros(self.size)
+        change[-1] = 1
         part = reduced[np.ix_(free, free)] + 1e-6 * np.eye(len(free))
-        unit = np.zeros(len(free))
-        unit[-1] = 1
-        variance = float(np.linalg.solve(part, unit)[-1])
-        return float(np.sqrt(variance)) if variance > 0 and np.isfinite(variance) else float("inf")
+        change[free] = -np.linalg.solve(part, reduced[free, -1]) if len(free) else 0
+        depths = [
+            -(change[columns] @ coupling) / diagonal
+            for (columns, coupling, _, _), diagonal in zip(self.depths, diagonals, strict=True)
+        ]
+        return _Step(change[:-1].reshape(-1, 6), depths, 1.0)
 
     def _reduced(self, damping: float) -> tuple[NDArray[np.float64], NDArray[np.float64], list[NDArray[np.float64]]]:
         """The Schur complement of the inverse depths, its right side, and their damped diagonals."""
@@ -268,6 +311,26 @@ class _System:
             gradient[columns] -= scaled @ right
             diagonals.append(diagonal)
         return reduced, gradient, diagonals
+
+
+def _focal_sigma(
+    observations: Sequence[Observations], state: _State, scale: float, draw: _Draw, free: NDArray[np.intp],
+    size: tuple[int, int],
+) -> float:  # fmt: skip
+    """Standard deviation of the logarithm of the focal length, everything else going along with it."""
+    step = 1e-5
+    moved = _moved(state, _System(observations, state, scale, draw).valley(free), step)
+    pulls, information = [], draw.weight
+    for group, here, there in zip(observations, state.inverse_depths, moved.inverse_depths, strict=True):
+        seen, shifted = _project(group, state, here), _project(group, moved, there)
+        x, y = (
+            (before - after) / step
+            for before, after in ((seen.residual_x, shifted.residual_x), (seen.residual_y, shifted.residual_y))
+        )
+        weights = group.weights / (1 + (seen.residual_x**2 + seen.residual_y**2) / scale**2)
+        pulls.append((weights * (x * seen.residual_x + y * seen.residual_y)).sum(axis=0))
+        information += float((weights * (x * x + y * y)).sum())
+    return spread([group.points for group in observations], pulls, information, size)
 
 
 def inverse(pose: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -59,7 +59,7 @@ def chain(
     if later and keys[-1] != later[-1]:
         keys.append(later[-1])
     steps = list(pairwise(keys))
-    views = threads.map(lambda pair: _view(seen, samples, pair, focal), steps)
+    views = agreed([_matched(seen, samples, pair) for pair in steps], focal, threads)
     poses = dict(known)
     previous: int | None = None
     motion = np.eye(4)
@@ -108,11 +108,31 @@ def turn(
     return poses
 
 
-def _view(seen: Seen, samples: Mapping[int, Samples], pair: tuple[int, int], focal: float) -> TwoView | None:
+Matches = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def agreed(pairs: Sequence[Matches | None], focal: float, threads: Workers) -> list[TwoView | None]:
+    """Poses of consecutive pairs of frames, each the better one of its own and of those its neighbours have.
+
+    A camera goes on as it went: where a pair alone leads the fit astray, its neighbours know the way.
+    """
+    views = threads.map(lambda pair: relative_pose(*pair, focal) if pair else None, pairs)
+    order = range(len(pairs))
+    for place, neighbour in [*((b, a) for a, b in pairwise(order)), *((a, b) for a, b in reversed([*pairwise(order)]))]:
+        pair, known, own = pairs[place], views[neighbour], views[place]
+        if pair is None or known is None:
+            continue
+        tried = relative_pose(*pair, focal, [known.pose])
+        if tried is not None and (own is None or tried.cost < own.cost):
+            views[place] = tried
+    return views
+
+
+def _matched(seen: Seen, samples: Mapping[int, Samples], pair: tuple[int, int]) -> Matches | None:
     if pair not in seen:
         return None
     places, weights = seen[pair]
-    return relative_pose(samples[pair[0]].points[weights > 0], places[weights > 0], focal)
+    return samples[pair[0]].points[weights > 0], places[weights > 0]
 
 
 def _depths(

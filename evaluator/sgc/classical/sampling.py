@@ -52,6 +52,29 @@ def sampled_pose(first: NDArray[np.float64], second: NDArray[np.float64], focal:
     return Pose(np.asarray(rotation, np.float64), np.asarray(translation, np.float64).ravel() / length)
 
 
+def planar_poses(first: NDArray[np.float64], second: NDArray[np.float64], focal: float) -> list[Pose]:
+    """The poses, two at most, that the plane which most points lie on allows, all of its points being in front.
+
+    Ma et al., An Invitation to 3-D Vision, 5.3; none where no plane is found, or where it does not tell a translation.
+    """
+    camera = np.diag([focal, focal, 1.0])
+    try:
+        plane, mask = cv2.findHomography(first, second, cv2.USAC_MAGSAC, 2 * THRESHOLD, confidence=CONFIDENCE)
+        if plane is None or plane.shape != (3, 3) or not np.isfinite(plane).all():
+            return []
+        _, rotations, translations, normals = cv2.decomposeHomographyMat(plane, camera)
+    except cv2.error:
+        return []
+    rays = np.column_stack([first / focal, np.ones(len(first))])[mask.ravel() > 0]
+    poses = []
+    for rotation, translation, normal in zip(rotations, translations, normals, strict=True):
+        length = float(np.linalg.norm(translation))
+        in_front = float((rays @ normal.ravel() > 0).mean()) if len(rays) else 0.0
+        if in_front > 0.5 and np.isfinite(rotation).all() and np.isfinite(length) and length > 0:
+            poses.append(Pose(np.asarray(rotation, np.float64), np.asarray(translation, np.float64).ravel() / length))
+    return poses
+
+
 Found = tuple[int, NDArray[np.float64], NDArray[np.float64]] | None
 """How many points follow it, rotation (3, 3) and translation (3) of a pose."""
 

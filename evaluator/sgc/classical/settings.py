@@ -35,7 +35,9 @@ class Settings:
     key_parallax: float = 0.004
     """Parallax of two frames that a first pose is estimated from, over the picture's longer side."""
     rigid_share: float = 0.35
-    """Of the samples of a pair, that one rigid motion has to explain."""
+    """Of the samples of a pair, that one rigid motion has to explain: else there is no depth, or it is said."""
+    keeps_loose: bool = False
+    """Whether there is a depth all the same where no rigid motion explains enough: how much it leaves can be asked."""
     determined_share: float = 0.4
     """Of the samples, that need an inverse depth other than 0; with fewer there is no depth at all."""
     moving_residual: float = 0.5

@@ -8,6 +8,7 @@ as in Hartley and Zisserman, Multiple View Geometry, 11.4.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..poses import Pose
-from .sampling import MINIMUM_POINTS, sampled_pose
+from .sampling import MINIMUM_POINTS, planar_poses, sampled_pose
 
 CAUCHY_SCALE = 0.15
 """Pixels: about the noise of a flow that passed its checks."""
@@ -35,19 +36,27 @@ class TwoView:
 
 
 def relative_pose(
-    first: NDArray[np.float64], second: NDArray[np.float64], focal: float, guess: Pose | None = None
+    first: NDArray[np.float64], second: NDArray[np.float64], focal: float, guesses: Sequence[Pose] = ()
 ) -> TwoView | None:
     """Pose between two views of the same `focal` length; None where no motion is found.
 
-    With a `guess` no random sampling is done: the fit starts there.
+    With `guesses` no random sampling is done: the fit starts from each of them, and the best one is kept. Without, it
+    starts from a sampled pose and from those of the plane that most points lie on: what is nearly flat has two poses
+    that explain it almost alike, and sampling finds either.
     """
     if len(first) < MINIMUM_POINTS:
         return None
-    start = guess or sampled_pose(first, second, focal)
-    if start is None:
-        return None
-    pose = _refined(first / focal, second / focal, start, CAUCHY_SCALE / focal)
-    distance = np.abs(_sampson(first / focal, second / focal, pose)) * focal
+    starts = [*guesses]
+    if not starts:
+        sampled = sampled_pose(first, second, focal)
+        starts = [*planar_poses(first, second, focal), *([] if sampled is None else [sampled])]
+    fits = [_fitted(first / focal, second / focal, focal, start) for start in starts]
+    return min(fits, key=lambda fit: fit.cost, default=None)
+
+
+def _fitted(first: NDArray[np.float64], second: NDArray[np.float64], focal: float, start: Pose) -> TwoView:
+    pose = _refined(first, second, start, CAUCHY_SCALE / focal)
+    distance = np.abs(_sampson(first, second, pose)) * focal
     return TwoView(pose, float(np.mean(distance < INLIER)), float(np.minimum(distance, 2 * INLIER).mean()))
 
 
@@ -100,32 +109,37 @@ def _refined(first: NDArray[np.float64], second: NDArray[np.float64], pose: Pose
     residual = _sampson(first, second, pose)
     cost = float(np.log1p((residual / scale) ** 2).sum())
     for _ in range(_ITERATIONS):
-        moved = (_moved(pose, step * direction) for direction in np.eye(5))
+        across = _across(pose.translation)
+        moved = (_moved(pose, across, step * direction) for direction in np.eye(5))
         jacobian = np.stack([(_sampson(first, second, other) - residual) / step for other in moved], axis=1)
         weighted = jacobian / (1 + (residual / scale) ** 2)[:, None]
         normal, gradient = weighted.T @ jacobian, weighted.T @ residual
         before = cost
         for _ in range(6):
             damped = normal + damping * np.diag(np.diag(normal)) + 1e-18 * np.eye(5)
-            candidate = _moved(pose, np.asarray(np.linalg.solve(damped, -gradient), np.float64))
+            candidate = _moved(pose, across, np.asarray(np.linalg.solve(damped, -gradient), np.float64))
             tried = _sampson(first, second, candidate)
             value = float(np.log1p((tried / scale) ** 2).sum())
             if value < cost:
                 pose, residual, cost, damping = candidate, tried, value, damping / 5
                 break
             damping *= 6
-        if before - cost < 1e-5 * before:
+        if before - cost < 1e-4 * before:
             break
     return pose
 
 
-def _moved(pose: Pose, change: NDArray[np.float64]) -> Pose:
+def _moved(pose: Pose, across: NDArray[np.float64], change: NDArray[np.float64]) -> Pose:
     """A pose turned by the first three numbers, its direction of translation moved on the sphere by the other two."""
-    direction = pose.translation
-    # null space of a row: two unit vectors at right angles to the direction and to each other
-    across, other = np.linalg.svd(direction[None])[2][1:]
-    translation = direction + change[3] * across + change[4] * other
+    translation = pose.translation + change[3:] @ across
     return Pose(_exponential(change[:3]) @ pose.rotation, translation / np.linalg.norm(translation))
+
+
+def _across(direction: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Two unit vectors (2, 3) at right angles to a direction and to each other."""
+    first = np.cross(direction, np.eye(3)[np.abs(direction).argmin()])
+    first /= np.linalg.norm(first)
+    return np.stack([first, np.cross(direction, first)])
 
 
 def _exponential(vector: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from . import focal as focal_search
 from .adjust import Observations, Plan, Solution, adjust, inverse
-from .chain import chain, key_gap, turn
+from .chain import Seen, chain, key_gap, turn
 from .depth import InverseDepth, View, inverse_depth
 from .flow import Flow, Workers, flows, texture
 from .motion import even, moving, sky
@@ -27,6 +27,9 @@ from .two_view import parallax
 FOCAL_FROM = 8
 STILL, TURNING = "the camera stands still", "the camera only turns: no parallax"
 BARELY = "there is hardly any parallax"
+DOUBT = 0.0075
+"""Of the focal length: known no better than this, it is looked for from elsewhere too."""
+OTHER_STARTS = (0.5, 2.0)
 FIRST_SCALES = (1.0, 0.5, 0.25, 0.12, 0.06)
 LATER_SCALES = (0.25, 0.12, 0.06)
 
@@ -58,6 +61,8 @@ class Outcome:
     focals: list[tuple[float, float]] = field(default_factory=list)
     """(pixels, standard deviation of its logarithm) of each window that measured one."""
     residuals: list[float] = field(default_factory=list)
+    loose: list[tuple[int, int, float]] = field(default_factory=list)
+    """First and last frame of windows whose best rigid motion explains this small share of the picture."""
 
     def none(self, first: int, last: int, reason: str) -> None:
         """Say why the frames `first` … `last` have no depth."""
@@ -212,14 +217,22 @@ class _Window:
         else:
             assert self.focal is not None
             length = self.focal
-        gap = key_gap(seen, self.samples, numbers, settings, length, side)
-        poses, share = chain(seen, self.samples, numbers, self.poses, self.depths, length, gap, self.threads)
-        if share < settings.rigid_share and not self.fixed:
+        groups = observations(self.samples, seen, numbers)
+        solution, share = self._from(numbers, groups, seen, length, side)
+        if self.focal is None and not solution.focal_sigma <= DOUBT:
+            # what is nearly flat says little of the focal length, and an adjustment stays where it started
+            length = solution.focal
+            for factor in OTHER_STARTS:
+                other, other_share = self._from(numbers, groups, seen, factor * length, side)
+                if other.residual < solution.residual:
+                    solution, share = other, other_share
+        rigid = bool(self.fixed) or share >= settings.rigid_share
+        if not rigid and not settings.keeps_loose:
             self.poses.update(dict.fromkeys(active, self.last_pose))
             return "no rigid motion explains enough of the picture"
-        groups = observations(self.samples, seen, numbers)
-        solution = self._adjusted(numbers, groups, poses, length)
-        if not self.fixed and _determined(groups, solution) < settings.determined_share:
+        if not rigid:
+            self.outcome.loose.append((active[0], active[-1], share))
+        if not self.fixed and rigid and _determined(groups, solution) < settings.determined_share:
             self.poses = turn(seen, self.samples, active, dict(list(self.poses.items())[:1]), length)
             self.shown_focal = length
             return BARELY
@@ -238,13 +251,12 @@ class _Window:
             self.depths[number] = values * scale
         return ""
 
-    def _adjusted(
-        self,
-        numbers: list[int],
-        groups: list[Observations],
-        poses: dict[int, NDArray[np.float64]],
-        length: float,
-    ) -> Solution:
+    def _from(
+        self, numbers: list[int], groups: list[Observations], seen: Seen, length: float, side: int
+    ) -> tuple[Solution, float]:
+        """The adjustment that starts from a focal length, and the share of the picture that is rigid there."""
+        gap = key_gap(seen, self.samples, numbers, self.settings, length, side)
+        poses, share = chain(seen, self.samples, numbers, self.poses, self.depths, length, gap, self.threads)
         stack = np.stack([poses[number] for number in numbers])
         start = []
         for number, group in zip(numbers, groups, strict=True):
@@ -252,14 +264,15 @@ class _Window:
             usual = float(np.median(found[found > 0])) if (found > 0).any() else 1.0
             values = np.where(np.isfinite(found), found, usual).astype(np.float64)
             start.append(self.depths.get(number, np.clip(values, 0.01 * usual, 20 * usual)))
-        first = not self.fixed
         plan = Plan(
             fixed=max(1, len(self.fixed)),
-            scales=FIRST_SCALES if first else LATER_SCALES,
+            scales=LATER_SCALES if self.fixed else FIRST_SCALES,
             poses_from=1,
             focal_from=FOCAL_FROM if self.focal is None else None,
+            usual=focal_search.USUAL * side,
         )
-        return adjust(groups, stack, start, length, plan)
+        height, width = self.pictures[numbers[0]].shape
+        return adjust(groups, stack, start, length, plan, (width, height)), share
 
     def _dense(self, number: int, numbers: list[int], reason: str) -> FrameEstimate:
         settings, picture = self.settings, self.pictures[number]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
@@ -32,9 +32,13 @@ from ..records import FrameGeometry, Geometry, PairGeometry, Shots, Tracks
 from .base import consecutive, pairs_expected, shots_within
 from .blender import MAXIMUM_TRACKS
 
-VERSION: Final = "classical/1"
+VERSION: Final = "classical/2"
 DEPTH_UNIT: Final = "median depth of the shot's first frames, in one gauge with its cameras"
 SMALLEST_SIDE: Final = 32
+SETTINGS: Final = replace(DEFAULT, keeps_loose=True)
+"""A metric of rigidity has to measure what is not rigid."""
+UNSURE: Final = 0.05
+"""Share of the focal length; what is known no better than this is told to be hardly determined."""
 
 _STAGE = "geometry"
 
@@ -45,7 +49,7 @@ def estimate(
     *,
     reporter: Reporter,
     cache: Path | None = None,
-    settings: Settings = DEFAULT,
+    settings: Settings = SETTINGS,
 ) -> Geometry:
     """The geometry of a video, shot by shot; `shots` as in open_geometry.
 
@@ -156,6 +160,7 @@ class _Shot:
                 pass
         self.outcome.unobservable.clear()
         self.outcome.residuals.clear()
+        self.outcome.loose.clear()
         return float(np.median([focal for focal, _ in self.outcome.focals])) if self.outcome.focals else None
 
     def notes(self) -> list[str]:
@@ -166,15 +171,21 @@ class _Shot:
             f"frames {first}–{last}: depth is unobservable, {reason}"
             for first, last, reason in self.outcome.unobservable
         ]
+        notes += [
+            f"frames {first}–{last}: one rigid motion explains no more than {100 * share:.0f} % of the picture"
+            for first, last, share in self.outcome.loose
+        ]
         focals = [focal * scale for focal, _ in self.outcome.focals]
         if focals:
+            # windows that are farther apart than each of them believes know better
+            logs = np.log(focals)
+            sigma = max(float(np.median([value for _, value in self.outcome.focals])), float(logs.std()))
             text = f"{where}: focal length {np.median(focals):.0f} px"
+            if math.isfinite(sigma):
+                text += f" ± {100 * sigma:.2g} %"
             if len(focals) > 1:
-                spread = (max(focals) - min(focals)) / np.median(focals)
-                text += f", {100 * spread:.1f} % apart between {len(focals)} windows"
-            sigma = float(np.median([value for _, value in self.outcome.focals]))
-            if not math.isfinite(sigma) or sigma > 0.05:
-                text += ", hardly determined by the motion"
+                text += f", {100 * float(np.ptp(logs)):.1f} % apart between {len(focals)} windows"
+            text += ", hardly determined by the motion" if not sigma <= UNSURE else ""
             notes.append(text)
         else:
             notes.append(f"{where}: no window tells the focal length; a usual one is assumed")
@@ -203,7 +214,8 @@ def _stored(frame: FrameEstimate, size: tuple[int, int], settings: Settings) -> 
         inside = (ends > -0.5).all(axis=1) & (ends < np.array(size) - 0.5).all(axis=1)
         visibility = (inside & (error < 2 * settings.consistency)).astype(np.float16)
         sure = 1 / (1 + (error / settings.consistency) ** 2)
-        confidence = (sure * texture / (texture + 0.1 * settings.texture)).astype(np.float16)
+        # what is too even to be a sample is no confident track either
+        confidence = (sure * texture / (texture + settings.texture)).astype(np.float16)
     return StoredFrame(
         frame.number, frame.inverse_depth.astype(np.float16), frame.sigma.astype(np.float16), frame.sky, frame.moving,
         frame.focal, frame.world_to_camera, ends, visibility, confidence,

@@ -190,11 +190,12 @@ def turned_only(points: Floats, target: Floats, intrinsics: Floats, noise_px: fl
 
 
 def focal_information(
-    found: Points, intrinsics: Floats, motion: Pose, unit: float, noise_px: float
-) -> tuple[float, float]:
-    """(information, gradient) of the logarithm of the focal length, the pair's own pose being free as well.
+    found: Points, intrinsics: Floats, motion: Pose, unit: float, noise_px: float, parts: Labels, count: int
+) -> Floats:
+    """(2, count): information on the logarithm of the focal length, and the pull on it, of each part of the picture.
 
-    gradient / information is the correction that the tracks ask for; sums over pairs that of several of them.
+    `parts` (n,) are the points' parts. The pair's own pose is free as well. The sum of the pulls over that of the
+    information is the correction that the tracks ask for; sums over pairs that of several of them.
     """
     moved = found.points @ motion.rotation.T + motion.translation
     pose, places = _jacobian(moved, intrinsics, unit)
@@ -206,11 +207,14 @@ def focal_information(
     focal = (places - intrinsics[:2, 2]).T + (pose[:, :3] * narrower.T).sum(axis=1)
     weights = huber(misses, noise_px)
     normal = _products(pose, pose, weights) + 1e-9 * np.eye(6)
-    mixed = _products(pose, focal[:, None], weights)[:, 0]
-    solved = np.linalg.solve(normal, mixed)
-    information = float((focal**2 * weights).sum() - mixed @ solved)
-    gradient = float((focal * misses * weights).sum() - solved @ _products(pose, misses[:, None], weights)[:, 0])
-    return max(0.0, information), gradient
+    solved = np.linalg.solve(normal, _products(pose, focal[:, None], weights)[:, 0])
+    alone = focal - np.einsum("pkn,k->pn", pose, solved)
+    return np.stack(
+        [
+            np.bincount(parts[known], weights=weights * (alone * value).sum(axis=0), minlength=count)
+            for value in (alone, misses)
+        ]
+    )
 
 
 def huber(misses: Floats, noise_px: float) -> Floats:

@@ -20,6 +20,7 @@ from .points import (
     Flags,
     Floats,
     Points,
+    cell_of,
     diagonal_scale,
     fault_of,
     finite_rows,
@@ -58,11 +59,10 @@ class Details:
 
 @dataclass(frozen=True)
 class Measured:
-    """A pair's numbers, its information on the focal length as (information, gradient), and its details."""
+    """A pair's numbers, the information (2, parts) on the focal length in noise of 1, and its details."""
 
     result: RobustPair
-    focal: tuple[float, float]
-    focal_noise_px: float = 0.0
+    focal: Floats | None = None
     details: Details | None = None
 
 
@@ -143,9 +143,15 @@ def _measure(
             "reason": "; ".join(reasons),
         }
     )
-    focal = focal_information(found, intrinsics, motion, unit, noise) if observable else (0.0, 0.0)
+    focal = None
+    if observable:
+        parts = cell_of(found.previous, (depth.shape[1], depth.shape[0]), settings.rows, settings.columns)
+        focal = (
+            focal_information(found, intrinsics, motion, unit, noise, parts, settings.rows * settings.columns)
+            / noise**2
+        )
     details = Details(found.previous, divergence, misses, labels, regions, previous_depth, errors)
-    return Measured(measured, focal, noise, details)
+    return Measured(measured, focal, details)
 
 
 def _divergence(
@@ -249,4 +255,4 @@ def _without_depth(
 
 
 def _unmeasured(result: RobustPair) -> Measured:
-    return Measured(result, (0.0, 0.0))
+    return Measured(result)

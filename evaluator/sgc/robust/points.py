@@ -111,6 +111,13 @@ def points_of(pair: PairGeometry, static: Flags, depth: NDArray[np.float32], edg
     return Points(points, previous[found], current[found], sigma[found])
 
 
+def cell_of(places: Floats, size: tuple[int, int], rows: int, columns: int) -> NDArray[np.intp]:
+    """The cell (n,) of a picture of `size` (width, height), row by row, that pixel coordinates (n, 2) lie in."""
+    row = np.clip(((places[:, 1] + 0.5) * rows / size[1]).astype(np.intp), 0, rows - 1)
+    column = np.clip(((places[:, 0] + 0.5) * columns / size[0]).astype(np.intp), 0, columns - 1)
+    return np.asarray(row * columns + column, dtype=np.intp)
+
+
 def diagonal_scale(size: tuple[int, ...]) -> float:
     """Pixels of a picture of `size` (two sides) per pixel of one whose diagonal has 1000."""
     return float(np.hypot(size[0], size[1])) / 1000

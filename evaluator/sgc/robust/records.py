@@ -49,7 +49,7 @@ class RobustPair(Record):
     invalid_share: float = 1.0
     """Share of the static picture, without sky, that lies in no region with a depth and a valid pose."""
     focal_error: float | None = None
-    """|log| of the factor on the focal length that the tracks ask for, over the pair's sub-window."""
+    """|log| of the factor on the focal length that the tracks of the pair's sub-window ask for beyond their spread."""
     translation_spread: float | None = None
     """RMS of the regions' translations about the camera's, in median static depths; None without parallax."""
     rotation_spread_deg: float | None = None
@@ -103,7 +103,7 @@ class RobustResult(Record):
     estimator: str
     """Name and version of what gave depth, poses and tracks."""
     score: float | None
-    """In [0, 1): the mean over the components of 1 − exp(−level / scale)."""
+    """In [0, 1): the quadratic mean over the components of 1 − exp(−level / scale)."""
     score_low: float | None = None
     score_high: float | None = None
     """95 % interval of the score, by the same bootstrap."""
@@ -139,7 +139,7 @@ class NoiseFloor(Record):
     zero: dict[RobustComponent, float]
     """Median over the clean scenes of each component's level."""
     scale: dict[RobustComponent, float]
-    """By how much the injected corruptions at severity 1 raise each component's level, on the mean."""
+    """Mean rise of each component's level by the injected corruptions at severity 1; at least the general scale."""
     scenes: list[FloorScene]
     parameters: dict[str, float | int | str | bool] = {}
 

@@ -20,7 +20,7 @@ from .records import ROBUST_COMPONENTS, Gauge, NoiseFloor, RobustComponent, Robu
 from .settings import ROBUST, RobustSettings
 from .summary import DEFAULT_SCALE, drawn, interval, levels, score_of, score_of_floor, summaries, table_of
 
-FOCAL_SIGMA = 0.02
+FOCAL_SIGMA = 0.1
 """A window whose tracks leave the focal length more uncertain than this share says nothing of it."""
 
 
@@ -29,9 +29,7 @@ class _Window:
     """Pairs of one shot whose information on the focal length is added up."""
 
     pairs: list[int] = field(default_factory=list)
-    information: float = 0.0
-    gradient: float = 0.0
-    noise: float = 0.0
+    focal: list[Floats] = field(default_factory=list)
 
 
 def score_robust(
@@ -78,19 +76,34 @@ def window_of(frame: int, shot: tuple[int, int], length: int) -> int:
 
 def _extend(window: _Window, measured: Measured, index: int) -> None:
     window.pairs.append(index)
-    if measured.focal_noise_px > 0:  # each pair by its own noise, so that a calm one is not lost beside a wild one
-        window.information += measured.focal[0] / measured.focal_noise_px**2
-        window.gradient += measured.focal[1] / measured.focal_noise_px**2
+    if measured.focal is not None:
+        window.focal.append(measured.focal)
 
 
 def _close(window: _Window, pairs: list[RobustPair]) -> None:
     """Give the window's pairs the error of its focal length, where its tracks determine one."""
-    if window.information < 1 / FOCAL_SIGMA**2:
-        return
-    error = min(1.0, abs(window.gradient / window.information))
+    error = focal_error(window.focal)
     for index in window.pairs:
         if pairs[index].observable:
             pairs[index] = pairs[index].model_copy(update={"focal_error": error})
+
+
+def focal_error(pairs: Sequence[Floats]) -> float | None:
+    """|log| of the factor on the focal length that pairs ask for beyond what they are apart about; None if unknown.
+
+    Each is (2, parts), see focal_information. The parts of the picture are each wrong in their own way in all pairs,
+    so that how far they are apart tells the standard deviation: what it lets one expect is taken off the square.
+    """
+    information, pulls = np.sum(pairs, axis=0) if pairs else np.zeros((2, 1))
+    total = float(information.sum())
+    if total <= 1 / FOCAL_SIGMA**2:
+        return None
+    error = float(pulls.sum()) / total
+    apart = pulls - error * information
+    variance = 1 / total + float((apart**2).sum()) * len(apart) / max(1, len(apart) - 1) / total**2
+    if variance > FOCAL_SIGMA**2:
+        return None
+    return min(1.0, math.sqrt(max(0.0, error**2 - variance)))
 
 
 def _result(

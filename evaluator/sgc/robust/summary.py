@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from .settings import RobustSettings
 
 BLOCK = 5
 """Consecutive pairs are alike, so that they are drawn in blocks."""
+MEANS: Final[tuple[RobustComponent, ...]] = ("invalid_share", "focal_error")
+"""Components whose level is the plain mean over the pairs: a pair that could not be measured raises the first however
+few there are, and of the second a shot has a few values alone, one for each of its sub-windows."""
 DEFAULT_SCALE: dict[RobustComponent, float] = {
     "divergence_px": 1.0,
     "depth_log_error": 0.1,
@@ -33,14 +37,15 @@ def table_of(pairs: Sequence[RobustPair]) -> Floats:
 def levels(table: Floats) -> Floats:
     """(components,) the level of each over the last axis but one of (…, pairs, components); NaN where no pair has it.
 
-    The mean of the median and the 90th percentile, so that neither the usual pair nor the bad ones are lost; of
-    `invalid_share` the plain mean, which a pair that could not be measured raises however few there are.
+    The mean of the median and the 90th percentile, so that neither the usual pair nor the bad ones are lost; of MEANS
+    the plain mean.
     """
     ordered = np.sort(table, axis=-2)  # NaN last
     counts = (~np.isnan(table)).sum(axis=-2)
     level: Floats = (_quantile(ordered, counts, 0.5) + _quantile(ordered, counts, 0.9)) / 2
-    place = ROBUST_COMPONENTS.index("invalid_share")
-    level[..., place] = np.nansum(table[..., place], axis=-1) / np.maximum(1, counts[..., place])
+    for name in MEANS:
+        place = ROBUST_COMPONENTS.index(name)
+        level[..., place] = np.nansum(table[..., place], axis=-1) / np.maximum(1, counts[..., place])
     return np.where(counts > 0, level, np.nan)
 
 
@@ -56,11 +61,16 @@ def _quantile(ordered: Floats, counts: NDArray[np.intp], share: float) -> Floats
 
 
 def score_of(level: Floats, scale: Mapping[RobustComponent, float]) -> Floats:
-    """Mean of 1 − exp(−level / scale) over the known components: in [0, 1), (…,) of (…, components)."""
+    """Quadratic mean of 1 − exp(−level / scale) over the components: in [0, 1), (…,) of (…, components).
+
+    Quadratic, since a corruption shows in some components and not in others: that one is blind to it does not speak
+    for the scene. One that is not known counts like the worst that is, so that nothing is gained by what cannot be
+    measured any more.
+    """
     parts = 1 - np.exp(-level / np.array([scale[name] for name in ROBUST_COMPONENTS]))
-    known = ~np.isnan(parts)
-    mean: Floats = np.where(known, parts, 0.0).sum(axis=-1) / np.maximum(1, known.sum(axis=-1))
-    return mean
+    worst = np.max(np.where(np.isnan(parts), 0.0, parts), axis=-1, keepdims=True)
+    score: Floats = np.sqrt((np.where(np.isnan(parts), worst, parts) ** 2).mean(axis=-1))
+    return score
 
 
 def score_of_floor(floor: NoiseFloor, level: Floats) -> float:
