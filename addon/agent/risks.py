@@ -63,7 +63,7 @@ def scan(code: str) -> Risks:
             name = _dotted(node.func, names)
             loads = loads or _operator(name) in LOADS
             moves = moves or _operator(name).startswith("ed.") or _pushes_step(node, name)
-            if _is_risky(name, node):
+            if _is_risky(name, node, names):
                 found[name] = None
         elif isinstance(node, ast.For) and _removes(node, names):
             found["removing in a loop"] = None
@@ -103,15 +103,25 @@ def _pushes_step(node: ast.Call, name: str) -> bool:
     return bool(_operator(name)) and any(isinstance(one, ast.Constant) and one.value is True for one in node.args)
 
 
-def _is_risky(name: str, node: ast.Call) -> bool:
+def _is_risky(name: str, node: ast.Call, names: dict[str, str]) -> bool:
     operator = _operator(name)
     if operator:
         module, _, function = operator.partition(".")
         imports = module in IMPORT_MODULES and ("import" in function or module != "wm")
         return operator in LOADS or operator in RISKY or imports
     if name == "getattr":
-        return len(node.args) > 1 and not isinstance(node.args[1], ast.Constant)
+        return (
+            len(node.args) > 1 and not isinstance(node.args[1], ast.Constant) and _leads_to_risks(node.args[0], names)
+        )
     return name in EXITS or name in HIDDEN or any(name.endswith(f".{one}") for one in METHODS)
+
+
+def _leads_to_risks(owner: ast.expr, names: dict[str, str]) -> bool:
+    """Whether operators or the system may be reached through it; `getattr(light.data, name)` is everyday code."""
+    if isinstance(owner, ast.Call) and owner.args:  # getattr(getattr(bpy.ops, module), name)
+        return _leads_to_risks(owner.args[0], names)
+    name = _dotted(owner, names)
+    return name in ("bpy", "os", "sys", "builtins") or name.startswith("bpy.ops")
 
 
 def _removes(loop: ast.For, names: dict[str, str]) -> bool:

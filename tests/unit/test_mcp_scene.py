@@ -189,6 +189,7 @@ def test_a_crash_names_the_newest_checkpoint():
         ("import threading", "import threading"),
         ("exec('x')", "exec"),
         ("getattr(bpy.ops.wm, name)()", "getattr"),
+        ("getattr(getattr(bpy.ops, module), name)()", "getattr"),
         ("bpy.ops.render.render()", "bpy.ops.render.render"),
         ("with bpy.data.libraries.load('x') as (a, b): pass", "bpy.data.libraries.load"),
         ("def f():\n    bpy.ops.wm.quit_blender()", "bpy.ops.wm.quit_blender"),
@@ -202,7 +203,8 @@ def test_what_could_lose_the_scene_is_found(code, found):
     "code",
     [
         "bpy.data.objects['Cube'].location.x = 4", "bpy.ops.mesh.primitive_cube_add()", "x = [1]\nx.remove(1)",
-        "for i in range(5):\n    bpy.data.materials.new('m')", "getattr(bpy.context, 'scene')", "x = (", "\0",
+        "for i in range(5):\n    bpy.data.materials.new('m')", "getattr(bpy.context, 'scene')", "x = (",
+        "getattr(bpy.data, kind)", "getattr(light.data, name)", "[getattr(one, 'x') for one in y]", "\0",
         "while x < 5:\n    x += 1", "open_mainfile('x')", "(" * 9999,
         "my.ops.wm.quit_blender()", "print('bpy.ops.wm.quit_blender()')",
     ],
