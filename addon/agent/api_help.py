@@ -24,6 +24,7 @@ ITEMS_SHOWN: Final = 12  # enum items on a search's line
 ARRAY_SHOWN: Final = 4
 WARM_SECONDS: Final = 0.008
 WARM_EVERY: Final = 0.05
+PREPARE_SECONDS: Final = 0.02
 _UNBOUNDED: Final = 1e9
 _STARTS: Final = {"bpy.types.": "", "bpy.data": "BlendData", "bpy.context": "Context", "bpy.app.handlers": ""}
 
@@ -57,6 +58,11 @@ def api_help(query: str, offset: int = 0) -> dict[str, Any]:
 def warm_up() -> float | None:
     """Build the index in short slices: a timer's function for the window, which ends when that is done."""
     return None if INDEX.step(WARM_SECONDS) else WARM_EVERY
+
+
+def prepare_index() -> bool:
+    """Build a part of the index for a call that waits for it; True once it is whole."""
+    return INDEX.step(PREPARE_SECONDS)
 
 
 # --- finding ----------------------------------------------------------------------------------------------------------

@@ -53,8 +53,10 @@ def error_fields(code: str, message: str) -> dict[str, Any]:
 class Dispatcher:
     """A queue between the listener's thread, which submits, and the main thread, which runs one request at a time."""
 
-    def __init__(self, methods: Mapping[str, Method]) -> None:
+    def __init__(self, methods: Mapping[str, Method], prepare: Mapping[str, Callable[[], bool]] | None = None) -> None:
+        """`prepare`: for a method that has to wait for something, what makes a part of it; True once it is whole."""
         self._methods = methods
+        self._prepare = prepare or {}
         self._queue: deque[Request] = deque()
         self._changed = threading.Condition()
         self._running: tuple[str, float] | None = None
@@ -109,10 +111,13 @@ class Dispatcher:
             self._changed.notify_all()
 
     def run_next(self) -> bool:
-        """On the main thread: run the oldest request and answer it. False where none waits, or one is running.
+        """On the main thread: run the oldest request and answer it. False where nothing more can be done in this turn.
 
-        The second is a request whose code runs Blender's event loop, and thereby the timer that calls this.
+        That is where none waits, where the oldest has only been prepared in part, and where one is running: its code
+        runs Blender's event loop, and thereby the timer that calls this.
         """
+        if not self._is_prepared():
+            return False
         with self._changed:
             if self._running is not None or not self._queue:
                 return False
@@ -129,6 +134,18 @@ class Dispatcher:
             self.log.append(CallRecord(request.method, request.client, at, time.perf_counter() - begun, outcome))
         request.reply(answer)
         return True
+
+    def _is_prepared(self) -> bool:
+        """Prepare the oldest request for a turn; True where it can run."""
+        with self._changed:
+            if self._running is not None or not self._queue:
+                return True
+            prepare = self._prepare.get(self._queue[0].method)
+        try:
+            return prepare is None or prepare()
+        except Exception:  # noqa: BLE001  the call itself tells what it lacks
+            traceback.print_exc(file=sys.stderr)
+            return True
 
     def _run(self, request: Request) -> dict[str, Any]:
         method = self._methods[request.method]

@@ -115,8 +115,13 @@ def _draw_call(column: bpy.types.UILayout, record: CallRecord) -> None:
     left = row.row()
     left.alert = record.outcome not in ICONS
     left.label(text=record.method, icon=ICONS.get(record.outcome, "ERROR"))
-    taken = f"{record.seconds:.1f} s" if record.seconds >= 1 else f"{1000 * record.seconds:.0f} ms"
-    row.label(text=taken if record.outcome == "done" else record.outcome.replace("_", " "))
+    row.label(text=_taken(record.seconds) if record.outcome == "done" else record.outcome.replace("_", " "))
+
+
+def _taken(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{1000 * seconds:.0f} ms" if seconds >= 0.001 else "< 1 ms"
 
 
 CLASSES = (*operators.CLASSES, MATCHCUT_PT_agent, MATCHCUT_PT_agent_clients, MATCHCUT_PT_agent_calls)

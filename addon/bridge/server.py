@@ -27,7 +27,7 @@ from ...evaluator.protocol.bridge import (
 from ...evaluator.protocol.checkpoints import checkpoint_owner
 from ...evaluator.protocol.children import follow_parent
 from ...evaluator.protocol.errors import OperationalError
-from ..agent.api_help import api_help
+from ..agent.api_help import api_help, prepare_index
 from ..agent.camera import camera_state, set_camera
 from ..agent.checkpoint import CHECKPOINTS
 from ..agent.copies import save_copy, scene_place
@@ -50,7 +50,7 @@ class Bridge:
 
     def __init__(self, kind: BridgeKind, *, label: str = "") -> None:
         self.trust = Trust()
-        self.dispatcher = Dispatcher(self._methods())
+        self.dispatcher = Dispatcher(self._methods(), {"api_help": prepare_index})
         token = new_nonce()
         self._listener = Listener(token, self.dispatcher, new_socket_path())
         self._listener.start()
@@ -106,9 +106,9 @@ class Bridge:
         self.dispatcher.hold = "a render in the window" if rendering else ""
         worked, end = False, time.monotonic() + budget
         while not rendering and (left := end - time.monotonic()) > 0 and self.dispatcher.wait(min(linger, left)):
+            worked = True
             if not self.dispatcher.run_next():
                 break
-            worked = True
         return worked
 
     def follow_file(self) -> None:

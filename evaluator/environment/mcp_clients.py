@@ -69,7 +69,7 @@ CLIENTS: Final[Mapping[str, McpClient]] = {
         "Merge it into the file (command MCP: Open User Configuration). It sets no limit to a call's time.",
     ),
     "generic": McpClient(
-        "Another client", "none", "mcpServers", {},
+        "Another Client", "none", "mcpServers", {},
         f"Most clients read an object like this one. Give a call at least {CALL_SECONDS} s where that can be set; "
         f"{_TOLD}.",
     ),

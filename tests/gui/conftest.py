@@ -48,16 +48,21 @@ def window_command(program):
 
 
 @pytest.fixture(scope="session")
-def profile(root, program, need_evaluator_inside, tmp_path_factory):
+def profile(root, program, need_evaluator_inside, tmp_path_factory, artifacts):
     """Environment of a clean profile in which the built zip is installed and enabled."""
     from matchcut.evaluator.cli.extension import build
 
+    shaders = artifacts / "shaders"
+    shaders.mkdir(exist_ok=True)
     need_evaluator_inside(program)
     package = build(root, tmp_path_factory.mktemp("dist"), blender=program)
     environment = {
         **child_environment(),
         "BLENDER_USER_RESOURCES": str(tmp_path_factory.mktemp("profile")),
         "MATCHCUT_PYTHON": sys.executable,
+        # Mesa keeps compiled shaders in a file that it maps, whose size differs between its versions: another one at
+        # work on this machine would cut it short, and what reads beyond its new end dies of a bus error
+        "MESA_SHADER_CACHE_DIR": str(shaders),
     }
     install = ["--command", "extension", "install-file", "-r", "user_default", "--enable", str(package)]
     no_splash = "import bpy; bpy.context.preferences.view.show_splash = False; bpy.ops.wm.save_userpref()"

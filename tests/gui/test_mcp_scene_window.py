@@ -1,55 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An agent changes, takes back and asks in a Blender with a window, where an artist works between its calls."""
 
-import itertools
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from matchcut.evaluator.protocol.bridge import BridgeCallError
-from matchcut.evaluator.protocol.bridge_client import BridgeClient, live_descriptors
-
-LOCATION = "tuple(round(x, 3) for x in bpy.data.objects['Cube'].location)"
-
-
-class Agent:
-    """A client of the window's bridge, and its line to the artist in there."""
-
-    def __init__(self, signals, finished):
-        self._signals, self._finished, self._numbers = signals, finished, itertools.count()
-        end = time.monotonic() + 200
-        while not (found := live_descriptors()):
-            assert not finished() and time.monotonic() < end, "the window's bridge never came"
-            time.sleep(0.2)
-        self.client = BridgeClient.connect(found[0])
-
-    def __call__(self, method, **params):
-        return self.client.call(method, params, timeout=120)
-
-    def run(self, code, label=""):
-        return self("run_python", code=code, label=label)
-
-    def location(self):
-        return eval(self.run(LOCATION)["result"])
-
-    def refused(self, method, **params):
-        with pytest.raises(BridgeCallError) as caught:
-            self(method, **params)
-        return str(caught.value)
-
-    def artist(self, action):
-        path = self._signals / f"{next(self._numbers):03d}-{action}.ask"
-        path.touch()
-        end = time.monotonic() + 60
-        while path.exists():
-            assert not self._finished() and time.monotonic() < end, f"the artist never did {action}"
-            time.sleep(0.05)
-
-    def timed(self, method, **params):
-        begun = time.perf_counter()
-        self(method, **params)
-        return time.perf_counter() - begun
+from window_agent import in_window
 
 
 def agent_side(agent, tmp_path):
@@ -114,21 +70,7 @@ def agent_side(agent, tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="the virtual screen")
 def test_an_agent_takes_back_its_own_steps_and_never_the_artist_s(run_scenario, tmp_path, monkeypatch):
-    folder, signals = tmp_path / "bridge", tmp_path / "signals"
-    signals.mkdir()
-    monkeypatch.setenv("MATCHCUT_BRIDGE_FOLDER", str(folder))
-    variables = {"MATCHCUT_BRIDGE_FOLDER": str(folder), "MATCHCUT_TEST_SIGNALS": str(signals)}
-    with ThreadPoolExecutor(1) as pool:
-        window = pool.submit(run_scenario, "scene", 400, **variables)
-        try:
-            seen = agent_side(Agent(signals, window.done), tmp_path)
-        except BaseException:
-            (signals / "end").touch()
-            if window.done():
-                window.result()  # what went wrong in the window says more
-            raise
-        (signals / "end").touch()
-        facts, _ = window.result()
+    seen, facts = in_window(run_scenario, tmp_path, monkeypatch, lambda agent: agent_side(agent, tmp_path))
     assert facts["running"] and facts["handlers"] == [], "the bridge survived all, and leaves no handler behind"
     assert seen["after_frames"] == ["Agent: move"]
     assert seen["after_artist"] == (2, 1, 0) and seen["kept"] == (2, 1, 0)
