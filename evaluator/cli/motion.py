@@ -94,7 +94,7 @@ def _shot_lines(shot: ShotMotion) -> list[str]:
         else f"  lens     {focal.mm:.1f} mm ± {focal.sigma_mm:.1f} on 36 mm"
     )
     lines += [f"  region   {_region_words(region)}" for region in shot.regions]
-    every = f", every {shot.stride}th frame" if shot.stride > 1 else ""
+    every = f", one frame in {shot.stride}" if shot.stride > 1 else ""
     return [*lines, f"  keys     {len(shot.keys)}; {shot.measured_frames} frames measured{every}",
             *(f"  note: {note}" for note in shot.notes)]  # fmt: skip
 

@@ -63,7 +63,9 @@ def frames_at(seen: Scan, times: Sequence[Fraction], end: Fraction, name: str) -
     found = []
     for time in times:
         if not 0 <= time < end:
-            raise BadInputError(f"{name}: time {float(time):g} s was asked for, but it is shown from 0 to {end:.3f} s")
+            raise BadInputError(
+                f"{name}: time {float(time):g} s was asked for, but it is shown from 0 to {float(end):.3f} s"
+            )
         ticks = float((time + _ROUNDING) / seen.time_base)
         found.append(int(np.searchsorted(starts, ticks, side="right")) - 1)
     return found

@@ -7,7 +7,7 @@ All is measured on small grey pictures (h, w) uint8 of the measured frames; pixe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -21,7 +21,7 @@ from ..sgc.classical.motion import even, moving
 from ..sgc.classical.samples import Samples, choose, matched
 from ..sgc.classical.settings import Settings
 from ..sgc.classical.two_view import INLIER, relative_pose
-from .regions import LEAST_SHARE, Blob, blobs_of
+from .regions import LEAST_SHARE, Blob, blobs_of, step_of
 from .turn import USUAL, Array, Matches, Turn, fit_turn
 
 Grey = NDArray[np.uint8]
@@ -32,7 +32,7 @@ TEST_MOTION: Final = 8.0
 
 _BATCH = 8
 _PAIRS = 10
-_FOCALS = (0.5, 0.85, 1.5, 3.0, 8.0)  # over the longer side; parallax is what none of them explains
+_FOCALS = np.geomspace(0.4, 8, 13)  # over the longer side; parallax is what none of them explains
 _FIXED = 0.6  # pixels over the longest way that can be compared, below which a camera stands still
 _PARALLAX, _PARALLAX_SHARE = 0.25, 0.03  # pixels, and share of the motion, that no turn explains
 _LEAST_OFF, _RIGID = 0.2, 0.95  # shares of the points: off the best turn, and explained by a move
@@ -62,8 +62,9 @@ class Look:
     """Whether, where they do, a move of the camera explains nearly all of it."""
     still: bool
     """Whether the camera stands still."""
-    blobs: tuple[tuple[Blob, ...], ...]
-    """What does not follow one homography, frame by frame; of use where there is no parallax."""
+    textures: tuple[NDArray[np.float32], ...]
+    flows: Mapping[tuple[int, int], Flow]
+    """Between neighbours, both ways."""
 
 
 def look(pictures: Sequence[Grey], settings: Settings, threads: Workers, tell: Callable[[int], None]) -> Look:
@@ -71,19 +72,12 @@ def look(pictures: Sequence[Grey], settings: Settings, threads: Workers, tell: C
     count, side = len(pictures), max(pictures[0].shape)
     textures = threads.map(texture, pictures)
     samples = [choose(one, settings) for one in textures]
-    far = min(FAR, count - 1)
     found: dict[tuple[int, int], Flow] = {}
-    blobs: list[tuple[Blob, ...]] = []
-    near: list[Matches | None] = []
-    for start in range(1, count + far, _BATCH):
+    for start in range(1, count, _BATCH):
         new = range(start, min(start + _BATCH, count))
-        wanted = {(number - gap, number) for number in new for gap in (1, far) if number >= gap}
-        found.update(flows(dict(enumerate(pictures)), sorted(wanted), threads))
-        near += [_matches(samples[number - 1], found[number - 1, number], settings) for number in new]
-        ready = range(len(blobs), count if start + _BATCH >= count + far else max(0, start + _BATCH - far))
-        blobs += threads.map(partial(_blobs, far, samples, textures, found, settings), ready)
-        found = {pair: flow for pair, flow in found.items() if min(pair) >= len(blobs) - far}
-        tell(min(start + _BATCH, count))
+        found.update(flows(dict(enumerate(pictures)), [(number - 1, number) for number in new], threads))
+        tell(new[-1] + 1)
+    near = [_matches(samples[number - 1], found[number - 1, number], settings) for number in range(1, count)]
     steps = [None if pair is None else fit_turn(pair, USUAL * side) for pair in near]
     shift = np.vstack([np.zeros(2), np.cumsum([_carried(step, USUAL * side) for step in steps], axis=0)])
     paces = [float(np.median(np.linalg.norm(b - a, axis=1))) for a, b in filter(None, near)]
@@ -94,8 +88,31 @@ def look(pictures: Sequence[Grey], settings: Settings, threads: Workers, tell: C
     parallax, rigid = (False, False) if not pairs or still else _parallax(pairs, motion, side)
     connected = all(step is not None for step in steps) and bool(pairs)
     return Look(
-        connected, tuple(near), tuple(steps), pace, shift, tuple(pairs), motion, parallax, rigid, still, tuple(blobs)
-    )
+        connected, tuple(near), tuple(steps), pace, shift, tuple(pairs), motion, parallax, rigid, still,
+        tuple(textures), found,
+    )  # fmt: skip
+
+
+def apart(
+    pictures: Sequence[Grey], seen: Look, settings: Settings, threads: Workers, tell: Callable[[int], None]
+) -> list[tuple[Blob, ...]]:
+    """What does not follow one homography a pair, picture by picture; of use where there is no parallax."""
+    count = len(pictures)
+    far = min(FAR, count - 1)
+    samples = [choose(one, settings) for one in seen.textures]
+    found: dict[tuple[int, int], Flow] = {}
+    blobs: list[tuple[Blob, ...]] = []
+    for start in range(far, count + far, _BATCH):
+        new = range(start, min(start + _BATCH, count))
+        if far > 1:
+            found.update(flows(dict(enumerate(pictures)), [(number - far, number) for number in new], threads))
+        ready = range(len(blobs), count if start + _BATCH >= count else start + _BATCH - far)
+        blobs += threads.map(
+            partial(_blobs, far, pictures, samples, seen.textures, {**seen.flows, **found}, settings), ready
+        )
+        found = {pair: flow for pair, flow in found.items() if max(pair) >= len(blobs)}
+        tell(len(blobs))
+    return blobs
 
 
 def _parallax(pairs: Sequence[Matches], motion: float, side: int) -> tuple[bool, bool]:
@@ -144,8 +161,8 @@ def _test_pairs(
 
 
 def _blobs(
-    far: int, samples: Sequence[Samples], textures: Sequence[NDArray[np.float32]], found: dict[tuple[int, int], Flow],
-    settings: Settings, number: int,
+    far: int, pictures: Sequence[Grey], samples: Sequence[Samples], textures: Sequence[NDArray[np.float32]],
+    found: Mapping[tuple[int, int], Flow], settings: Settings, number: int,
 ) -> tuple[Blob, ...]:  # fmt: skip
     """What moves by itself in a frame if one homography a pair explains the rest: by steps of one frame, and of `far`.
 
@@ -167,9 +184,7 @@ def _blobs(
         usual = float(np.nanmedian(residual)) if np.isfinite(residual).any() else 1.0
         mask |= moving(residual, guessed, max(settings.moving_residual, 5 * usual), LEAST_SHARE)
     following = found.get((number, number + 1))
-    if following is None:
-        return tuple(blobs_of(mask, None, mask))
-    return tuple(blobs_of(mask, following.field.astype(np.float32), following.error < 2 * settings.consistency))
+    return tuple(blobs_of(mask, None if following is None else step_of(pictures, number, number + 1, following)))
 
 
 def _inner(residual: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -36,7 +36,7 @@ MOST_OF_ALL: Final = 360
 LEAST_FRAMES: Final = 12
 KEPT_SHOTS: Final = 2000
 """In the cache."""
-KIND: Final = 1
+KIND: Final = 3
 """Raised with every change of what is measured."""
 
 _STAGE = "motion"
@@ -73,7 +73,9 @@ def measure_motion(
                     known.write(kept)
             measured.append(known)
             reporter.progress(_STAGE, 100 * (place + 1), 100 * len(wanted))
-    notes = ["lengths are in scene depths: 1 is the median depth of what a shot's first frames show"]
+    notes = [
+        "lengths are in scene depths: 1 is the median depth of the points that are followed in a shot's first frames"
+    ]
     if any(one.stride > 1 for one in measured):
         notes.append("of longer shots every stride-th frame was measured; ask for one shot to have more")
     if not info.constant_rate:

@@ -16,8 +16,8 @@ Three = tuple[float, float, float]
 class CameraMotion(Record):
     """How the camera moves from the first to the last measured frame of a shot.
 
-    Lengths are in scene depths: 1 is the median depth of what is seen in the shot's first frames. Turns are those of
-    the camera, in its first frame's axes.
+    Lengths are in scene depths: 1 is the median depth of the points that are followed in the shot's first frames. Turns
+    are those of the camera, in its first frame's axes.
     """
 
     pan_deg: float | None

@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ..sgc.classical.flow import Flow
 from .records import Region, RegionBox
 
 MOST_REGIONS: Final = 12
@@ -19,6 +20,8 @@ LEAST_SHARE: Final = 0.0015
 LEAST_SEEN: Final = 3
 """Frames in which a region has to be seen, where the shot has as many."""
 
+_SOUND = 1.0  # pixels by which a flow may miss its start on the way back
+_CONTRAST = 2.5  # grey levels, on average, by which its own motion has to explain a part better than that around it
 _OVERLAP = 0.15  # intersection over union of a region's box, carried on by its flow, with the next one
 _PATIENCE = 3  # measured frames in which a region may be missed
 _DIRECTIONS = (
@@ -39,14 +42,32 @@ class Blob:
     """The same of what is around it."""
 
 
+@dataclass(frozen=True)
+class Step:
+    """From one measured frame to the next: the pictures (h, w), and the flow (h, w, 2) and where it is `sound`."""
+
+    now: NDArray[np.uint8]
+    then: NDArray[np.uint8]
+    flow: NDArray[np.float32]
+    sound: NDArray[np.bool_]
+
+
+def step_of(pictures: Sequence[NDArray[np.uint8]], now: int, then: int, flow: Flow) -> Step:
+    """The step between two of the pictures."""
+    return Step(pictures[now], pictures[then], flow.field.astype(np.float32), flow.error < _SOUND)
+
+
 @dataclass
 class _Track:
     places: list[int] = field(default_factory=list)
     blobs: list[Blob] = field(default_factory=list)
 
 
-def blobs_of(mask: NDArray[np.bool_], flow: NDArray[np.float32] | None, still: NDArray[np.bool_]) -> list[Blob]:
-    """The parts of a mask (h, w); `flow` (h, w, 2) to the next measured frame, `still` (h, w) where it is sound."""
+def blobs_of(mask: NDArray[np.bool_], step: Step | None) -> list[Blob]:
+    """The parts of a mask (h, w) that move otherwise than what is around them; without a `step` all of them.
+
+    Flow in what has hardly any texture is a guess, or follows grain: a part counts only where its picture goes along.
+    """
     reach = max(3, mask.shape[1] // 64) | 1
     closed = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, np.ones((reach, reach), np.uint8))
     count, labels, statistics, _ = cv2.connectedComponentsWithStats(closed)
@@ -60,18 +81,33 @@ def blobs_of(mask: NDArray[np.bool_], flow: NDArray[np.float32] | None, still: N
         margin = max(6, (wide + high) // 8)
         ring = np.zeros_like(mask)
         ring[max(0, top - margin) : top + high + margin, max(0, left - margin) : left + wide + margin] = True
-        ring &= ~mask & still
-        found.append(
-            Blob((left, top, left + wide, top + high), area, _median(flow, inside & still), _median(flow, ring))
-        )
+        box = (left, top, left + wide, top + high)
+        if step is None:
+            found.append(Blob(box, area, None, None))
+            continue
+        around = _median(step.flow, ring & ~mask & step.sound)
+        if around is None or _gain(step, inside, around) > _CONTRAST:
+            found.append(Blob(box, area, _median(step.flow, inside & step.sound), around))
     return found
 
 
-def _median(flow: NDArray[np.float32] | None, where: NDArray[np.bool_]) -> tuple[float, float] | None:
-    if flow is None or where.sum() < 8:
+def _median(flow: NDArray[np.float32], where: NDArray[np.bool_]) -> tuple[float, float] | None:
+    if where.sum() < 8:
         return None
     x, y = np.median(flow[where], axis=0)
     return float(x), float(y)
+
+
+def _gain(step: Step, inside: NDArray[np.bool_], around: tuple[float, float]) -> float:
+    """By how many grey levels the flow explains the pixels `inside` better than the motion around them."""
+    rows, columns = (part.astype(np.float32)[:, None] for part in np.nonzero(inside))
+    off = []
+    for motion in (np.broadcast_to(np.array(around, np.float32), (len(rows), 2)), step.flow[inside]):
+        there = cv2.remap(
+            step.then, columns + motion[:, :1], rows + motion[:, 1:], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+        )
+        off.append(np.abs(there.ravel().astype(np.float32) - step.now[inside]))
+    return float((off[0] - off[1]).mean())
 
 
 def follow(

@@ -8,17 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..camera.core.pinhole import rotation_of, vector_of
 from ..sgc.classical.adjust import inverse
-from ..sgc.classical.flow import Flow, Workers
+from ..sgc.classical.flow import Workers
 from ..sgc.classical.settings import DEFAULT, Settings
 from ..sgc.classical.window import BARELY, STILL, TURNING, Outcome, estimate_shot
 from .describe import Array, Way, keys_of, shake_of, way_of, words_for
-from .look import Grey, Look, look
+from .look import Grey, Look, apart, look
 from .records import CameraMotion, FocalLength, MotionKey, Region, ShotMotion
-from .regions import Blob, blobs_of, follow
+from .regions import blobs_of, follow, step_of
 from .turn import USUAL, WORST_SIGMA, fit_turn, focal_of_turns
 
 STEP_MOTION: Final = 2.0
@@ -27,11 +26,13 @@ LEAST_PATH_FRAMES: Final = 20
 TOO_FEW: Final = "one frame has no motion"
 NO_TEXTURE: Final = "too little texture, or frames that show nothing in common"
 TURNS: Final = "the camera only turns, or what is seen lies flat or far away: no parallax tells a path"
+NO_LENS: Final = "turns as small as these, a zoom, or a move along what is nearly flat do not tell it"
 STANDS: Final = "the camera stands still"
 USELESS: Final = "no rigid motion explains enough of the picture"
 
-_TRUST = 5.0  # times that an estimated sigma of a focal length is too small: frames of one window err alike
+_TRUST = 2.0  # times that an estimated sigma of a focal length is too small, at worst, on rendered scenes
 _LEAST_SIGMA = 0.03
+_LEAST_TURN_DEG = 1.0  # with which a path tells a focal length
 _UNKNOWN_SHARE = 0.5  # of the frames: with more that have no path the shot has none
 
 
@@ -71,7 +72,7 @@ def settings_for(grid: tuple[int, int]) -> Settings:
     """The estimator's constants for small pictures: about 600 samples, fewer where there is no room for them."""
     cell = int(np.clip(np.sqrt(grid[0] * grid[1] / 600), 5, 12))
     room = grid[0] * grid[1] // cell**2
-    return replace(DEFAULT, cell=cell, least_samples=int(np.clip(room // 8, 12, 60)))
+    return replace(DEFAULT, cell=cell, least_samples=int(np.clip(room // 8, 12, 60)), offsets=(1, 3, 8))
 
 
 def measure_shot(frames: Frames, threads: Workers, tell: Callable[[float], None]) -> ShotMotion:
@@ -80,7 +81,7 @@ def measure_shot(frames: Frames, threads: Workers, tell: Callable[[float], None]
         return _shot(frames, "one frame", _unknown(TOO_FEW), _no_focal(TOO_FEW), [], [], [])
     settings = settings_for(frames.grid)
     count = len(frames.pictures)
-    seen = look(frames.pictures, settings, threads, lambda done: tell(0.4 * done / count))
+    seen = look(frames.pictures, settings, threads, lambda done: tell(0.3 * done / count))
     shift = 100 * seen.shift / frames.grid[0]
     shake = shake_of(seen.shift, frames.rate / frames.stride, frames.grid[0])
     common = _Common(
@@ -91,13 +92,15 @@ def measure_shot(frames: Frames, threads: Workers, tell: Callable[[float], None]
         notes.append("too few measured frames to tell shake; a shot that is measured alone has more")
     if not seen.pairs:
         return _shot(frames, "not known", _unknown(NO_TEXTURE), _no_focal(NO_TEXTURE), [], [], notes)
-    regions = follow(seen.blobs, frames.numbers, 1 / frames.rate, frames.grid)
+    reason = TURNS
     if seen.parallax:
-        path, reason, moving = _path(frames, seen, settings, threads, lambda share: tell(0.4 + 0.6 * share))
+        path, reason, moving = _path(frames, seen, settings, threads, lambda share: tell(0.3 + 0.6 * share))
         if path is not None:
             return _moving(frames, path, common, moving, notes)
-        if reason == USELESS:
-            return _shot(frames, "not known", _unknown(USELESS, common), _no_focal(USELESS), [], regions, notes)
+    blobs = apart(frames.pictures, seen, settings, threads, lambda done: tell(0.9 + 0.1 * done / count))
+    regions = follow(blobs, frames.numbers, 1 / frames.rate, frames.grid)
+    if reason == USELESS:
+        return _shot(frames, "not known", _unknown(USELESS, common), _no_focal(USELESS), [], regions, notes)
     return _turning(frames, seen, common, regions, notes)
 
 
@@ -115,8 +118,9 @@ def _turning(frames: Frames, seen: Look, common: _Common, regions: list[Region],
         return _shot(frames, kind, camera, focal, [], regions, notes)
     logs = np.concatenate([[0.0], np.cumsum([step.log_zoom if step else 0.0 for step in seen.steps])])
     zooms = abs(logs[-1]) > 0.02 or float(np.ptp(logs)) > 0.04
-    told = focal_of_turns(seen.pairs[:: max(1, len(seen.pairs) // 6)], side, zooms=zooms)
-    known = told.sigma <= WORST_SIGMA
+    told = focal_of_turns(seen.pairs[:: max(1, len(seen.pairs) // 6)], frames.grid, zooms=zooms)
+    # what is not quite a turn is explained best by a wrong lens
+    known = told.sigma <= WORST_SIGMA and not seen.parallax
     length = told.length if known else USUAL * side
     rotations, logs = _chained(seen, length, zooms)
     way = way_of(rotations, np.zeros((count, 3)))
@@ -125,7 +129,7 @@ def _turning(frames: Frames, seen: Look, common: _Common, regions: list[Region],
     if known:
         focal = _focal(frames, length * frames.scale, sigma)
     else:
-        focal = _no_focal("turns as small as these, or a zoom, do not tell it; degrees hold for assumed_mm", frames)
+        focal = _no_focal(f"{NO_LENS}; degrees hold for assumed_mm", frames)
     kind = words_for(way, zoom=factor, shake=common.shake_percent, still=False, moves=False)
     if zooms:
         notes = [*notes, "A zoom; a straight move towards something flat would look the same"]
@@ -133,7 +137,7 @@ def _turning(frames: Frames, seen: Look, common: _Common, regions: list[Region],
         notes = [*notes, "A turn; a move along something flat would look the same"]
     camera = CameraMotion(
         pan_deg=round(way.pan_deg, 2), tilt_deg=round(way.tilt_deg, 2), roll_deg=round(way.roll_deg, 2), move=None,
-        path_length=None, orbit_deg=None, orbit_distance=None, zoom_factor=round(factor, 4), parallax=False,
+        path_length=None, orbit_deg=None, orbit_distance=None, zoom_factor=round(factor, 4), parallax=seen.parallax,
         reason=TURNS, **common._asdict(),
     )  # fmt: skip
     focals = length * frames.scale * np.exp(logs)
@@ -177,7 +181,9 @@ def _path(
         for found in estimate_shot(pictures, settings, threads, outcome, given):
             poses.append(found.world_to_camera)
             focal = found.focal
-            blobs.append(_blobs(found.moving, found.following, settings))
+            flow, place = found.following, places[found.number]
+            step = None if flow is None else step_of(frames.pictures, place, places[found.number + 1], flow)
+            blobs.append(blobs_of(found.moving, step))
             tell(len(poses) / len(places))
         lost = sum(last - first + 1 for first, last, _ in outcome.unobservable)
         if lost <= _UNKNOWN_SHARE * len(places):
@@ -192,11 +198,20 @@ def _path(
     ]
     matrices = np.array(poses)
     sigma = max((_TRUST * one for _, one in outcome.focals), default=float("inf"))
+    # a straight way is explained by every focal length, and what draws to the usual one would pass for knowledge
+    if _turned_deg(matrices) < _LEAST_TURN_DEG:
+        sigma = float("inf")
     if sigma > WORST_SIGMA:
         matrices, focal = _as_if(matrices, focal, usual), usual
     centres = np.array([inverse(pose)[:3, 3] for pose in matrices])
     regions = follow(blobs, numbers, 1 / frames.rate, frames.grid)
     return _Path(places, matrices[:, :3, :3], centres, focal, sigma, tuple(notes)), "", regions
+
+
+def _turned_deg(poses: Array) -> float:
+    """The largest angle between where the cameras (n, 4, 4) look and where the first one does."""
+    ahead = poses[:, 2, :3]
+    return float(np.degrees(np.arctan2(np.linalg.norm(np.cross(ahead, ahead[0]), axis=1), ahead @ ahead[0])).max())
 
 
 def _as_if(poses: Array, focal: float, other: float) -> Array:
@@ -214,12 +229,6 @@ def _as_if(poses: Array, focal: float, other: float) -> Array:
         result[:3, :3] = rotation_of(np.array([x * stretch, y * stretch, z]))
         result[:3, 3] = motion[:3, 3] * (stretch, stretch, 1.0)
     return made
-
-
-def _blobs(mask: NDArray[np.bool_], following: Flow | None, settings: Settings) -> list[Blob]:
-    if following is None:
-        return blobs_of(mask, None, mask)
-    return blobs_of(mask, following.field.astype(np.float32), following.error < 2 * settings.consistency)
 
 
 def _moving(frames: Frames, path: _Path, common: _Common, regions: list[Region], notes: list[str]) -> ShotMotion:

@@ -15,6 +15,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ..sgc.classical.certainty import COLUMNS, ROWS, part_of
+
 Array = NDArray[np.float64]
 Matches = tuple[Array, Array]
 
@@ -80,27 +82,42 @@ class TurnFocal:
     """inf where it is not bounded."""
 
 
-def focal_of_turns(pairs: Sequence[Matches], side: int, *, zooms: bool) -> TurnFocal:
-    """Search the focal length that all pairs share; `side` is the picture's longer side in pixels."""
-    candidates = side * np.geomspace(WIDEST, NARROWEST, CANDIDATES)
+def focal_of_turns(pairs: Sequence[Matches], size: tuple[int, int], *, zooms: bool) -> TurnFocal:
+    """Search the focal length that all pairs share, in a picture of `size` (width, height).
+
+    Its sigma is that of the likelihood and, beside it, how far the length changes where one part of the picture after
+    the other is left out (the jackknife): what is no pure turn is seldom so everywhere.
+    """
+    candidates = max(size) * np.geomspace(WIDEST, NARROWEST, CANDIDATES)
     distances = [[fit_turn(pair, focal, zooms=zooms).distances for pair in pairs] for focal in candidates]
     noise = max(0.05, float(np.median(np.concatenate(distances[_best(distances)]))))
+    parts = np.concatenate([part_of(first, size) for first, _ in pairs])
     costs = np.array([
-        sum(float(np.log1p((one / (2 * noise)) ** 2).sum()) for one in of_pairs) for of_pairs in distances
+        np.bincount(parts, np.log1p((np.concatenate(of_pairs) / (2 * noise)) ** 2), ROWS * COLUMNS)
+        for of_pairs in distances
     ])  # fmt: skip
-    best = int(costs.argmin())
+    whole = costs.sum(axis=1)
+    best = int(whole.argmin())
     # of the same likelihood within one standard deviation, were each point independent
-    excess = 4 * (costs - costs[best]) * _INDEPENDENT
+    excess = 4 * (whole - whole[best]) * _INDEPENDENT
     low, high = _crossing(excess, best, -1), _crossing(excess, best, 1)
-    step = float(np.log(candidates[1] / candidates[0]))
     if low is None or high is None:
         return TurnFocal(float(candidates[best]), float("inf"))
-    shift = 0.0
-    if 0 < best < len(costs) - 1:
-        before, here, after = costs[best - 1 : best + 2]
-        bend = before - 2 * here + after
-        shift = float(np.clip(0.5 * (before - after) / bend, -0.5, 0.5)) if bend > 0 else 0.0
-    return TurnFocal(float(candidates[best] * np.exp(step * shift)), step * (low + high) / 2)
+    step = float(np.log(candidates[1] / candidates[0]))
+    without = np.array([_minimum(whole - part) for part in costs.T if part.any()])
+    apart = float(np.sqrt((len(without) - 1) * without.var()))
+    place = _minimum(whole)
+    return TurnFocal(float(candidates[0] * np.exp(step * place)), step * float(np.hypot((low + high) / 2, apart)))
+
+
+def _minimum(costs: Array) -> float:
+    """Where the costs of the candidates are least, in steps from the first: that of a parabola."""
+    best = int(costs.argmin())
+    if not 0 < best < len(costs) - 1:
+        return float(best)
+    before, here, after = costs[best - 1 : best + 2]
+    bend = before - 2 * here + after
+    return best + (float(np.clip(0.5 * (before - after) / bend, -0.5, 0.5)) if bend > 0 else 0.0)
 
 
 def _best(distances: Sequence[Sequence[Array]]) -> int:

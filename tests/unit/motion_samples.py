@@ -31,14 +31,14 @@ def orbiting(frames, degrees, distance=5.0):
     return made
 
 
-def zooming(frames, factor):
-    """Pictures of a lens whose focal length grows by `factor` in equal steps."""
+def zooming(frames, factor, pan_deg=0.0):
+    """Pictures of a lens whose focal length grows by `factor` in equal steps, of a camera that turns to the right."""
     before = scenes.FOCAL
     made = []
     try:
         for share in np.linspace(0, 1, frames):
             scenes.FOCAL = before * factor**share
-            made.append(scenes.view(np.eye(4))[0])
+            made.append(scenes.view(_posed((0, 0, 0), share * np.radians(pan_deg), 0, 0))[0])
     finally:
         scenes.FOCAL = before
     return made

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from bridge_stub import BridgeStub
 from matchcut.evaluator.protocol.errors import OperationalError
-from matchcut.mcp_server import study_tools
+from matchcut.mcp_server import commands, study_tools
 from matchcut.mcp_server.renders import Renders
 from matchcut.mcp_server.server import make_server
 from matchcut.mcp_server.session import Session
@@ -166,4 +166,32 @@ def test_a_measurement_that_takes_too_long_ends_with_its_child(tmp_path, monkeyp
     write_video(tmp_path / "long.mp4", [np.roll(picture, 3, 1) for picture in samples.turning(6)] * 8)
     result = ask(Workplace([tmp_path]), "reference_motion", reference="long.mp4")
     assert result.is_error and text_of(result).startswith("deadline: ")
+    assert not list((tmp_path / "cache").glob("motion/*"))
+
+
+def test_a_client_that_cancels_leaves_no_child_and_nothing_in_the_cache(tmp_path, monkeypatch):
+    started = []
+
+    class Recorded(commands.EvaluatorProcess):
+        def __init__(self, *given):
+            super().__init__(*given)
+            started.append(self)
+
+    monkeypatch.setattr(commands, "EvaluatorProcess", Recorded)
+    write_video(tmp_path / "long.mp4", [np.roll(picture, 3, 1) for picture in samples.turning(6)] * 8)
+
+    async def main():
+        async with Client(make_server(Session(no_launch), Renders(Workplace([tmp_path])))) as client:
+            call = asyncio.ensure_future(client.call_tool("reference_motion", {"reference": "long.mp4"}))
+            while not started:
+                await asyncio.sleep(0.02)
+            call.cancel()
+            for _ in range(1500):
+                started[0].poll()  # its status is told once its messages are read
+                if started[0].returncode is not None:
+                    return
+                await asyncio.sleep(0.02)
+
+    asyncio.run(main())
+    assert len(started) == 1 and started[0].returncode not in (None, 0)
     assert not list((tmp_path / "cache").glob("motion/*"))

@@ -60,6 +60,7 @@ def test_a_straight_move_has_its_direction_and_length(tmp_path, way, kind, axis)
     assert np.sign(along) == np.sign(length) and 0.6 < abs(along) * depth / abs(length) < 1.5
     assert abs(along) > 0.97 * np.linalg.norm(shot.camera.move)
     assert max(abs(shot.camera.pan_deg), abs(shot.camera.tilt_deg)) < 0.7
+    assert shot.focal.mm is None and shot.focal.assumed_mm and shot.focal.reason
 
 
 def test_an_orbit_has_its_angle_distance_and_lens(tmp_path):
@@ -73,7 +74,7 @@ def test_an_orbit_has_its_angle_distance_and_lens(tmp_path):
 
 def test_a_static_camera_sees_two_things_move(tmp_path):
     ground = scenes.view(np.eye(4))[0]
-    shot = only_shot(tmp_path, samples.with_discs([ground] * 14, [(50, 40, 14, 3, 0), (180, 95, 18, 0, -2)]))
+    shot = only_shot(tmp_path, samples.with_discs([ground] * 8, [(50, 40, 14, 3, 0), (180, 95, 18, 0, -2)]))
     assert shot.kind == "static" and shot.camera.path_length == 0 and shot.keys == []
     assert shot.focal.mm is None and "stands still" in shot.focal.reason
     up, across = shot.regions
@@ -82,11 +83,11 @@ def test_a_static_camera_sees_two_things_move(tmp_path):
     left, top, width, height = across.boxes[0].box
     assert abs(left - 36 / 240) < 0.03 and abs(top - 26 / 136) < 0.05
     assert abs(width - 28 / 240) < 0.04 and abs(height - 28 / 136) < 0.07
-    assert (across.first, across.last) == (0, 13)
+    assert (across.first, across.last) == (0, 7)
 
 
 def test_what_moves_is_found_behind_a_camera_that_turns(tmp_path):
-    shot = only_shot(tmp_path, samples.with_discs(samples.turning(14, pan_deg=-7), [(90, 60, 16, -2.5, 0)]))
+    shot = only_shot(tmp_path, samples.with_discs(samples.turning(8, pan_deg=-7), [(90, 60, 16, -2.5, 0)]))
     assert shot.kind == "pan left" and abs(shot.camera.pan_deg + 7) < 0.5
     region = shot.regions[0]
     assert region.direction == "left" and abs(region.speed_percent / (100 * 2.5 * 24 / 240) - 1) < 0.15
@@ -168,8 +169,15 @@ def test_long_shots_are_measured_with_a_stride_that_is_said(tmp_path):
         measure_motion(tmp_path / "video.mp4", shot=3, reporter=SILENT)
 
 
+def test_a_lens_that_zooms_while_the_camera_turns_is_no_dolly(tmp_path):
+    shot = only_shot(tmp_path, samples.zooming(10, 1.15, pan_deg=-6))
+    assert shot.kind == "zoom in and pan left" and shot.camera.move is None
+    assert abs(shot.camera.zoom_factor - 1.15) < 0.02 and abs(shot.camera.pan_deg + 6) < 0.5
+    assert abs(shot.focal.mm - LENS) < 3 * shot.focal.sigma_mm
+
+
 def test_a_phone_video_of_a_varying_rate_and_a_walk_are_measured(media):
-    walk = measure_motion(media / "Tokyo-Walk_rgb.mp4", most=24, reporter=SILENT).shots[0]
+    walk = measure_motion(media / "Tokyo-Walk_rgb.mp4", most=20, reporter=SILENT).shots[0]
     assert "dolly out" in walk.kind, "the camera goes back before the woman who walks towards it"
     fire = measure_motion(media / "fire2.mp4", most=8, reporter=SILENT)
     assert fire.size == (1280, 720) and any("rate varies" in note for note in fire.notes)

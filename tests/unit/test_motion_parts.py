@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matchcut.evaluator.camera.core.pinhole import rotation_of
 from matchcut.evaluator.motion.describe import MOST_KEYS, keys_of, shake_of, way_of, words_for
-from matchcut.evaluator.motion.regions import blobs_of, follow
+from matchcut.evaluator.motion.regions import Step, blobs_of, follow
 from matchcut.evaluator.motion.turn import WORST_SIGMA, fit_turn, focal_of_turns
 
 FOCAL, SIDE = 300.0, 320
@@ -31,7 +31,7 @@ def test_a_turn_and_a_zoom_are_found_among_outliers():
 def test_a_large_turn_tells_the_focal_length_and_a_small_one_says_that_it_does_not(degrees, known):
     random = np.random.default_rng(2)
     pairs = [turned(random, (0.0, np.radians(degrees), 0.0), noise=0.1) for _ in range(4)]
-    found = focal_of_turns(pairs, SIDE, zooms=False)
+    found = focal_of_turns(pairs, (SIDE, 180), zooms=False)
     assert (found.sigma <= WORST_SIGMA) == known
     if known:
         assert abs(np.log(found.length / FOCAL)) < 2 * max(found.sigma, 0.03)
@@ -118,14 +118,16 @@ def moving_mask(boxes, size=(160, 90)):
 
 def test_regions_are_followed_with_their_speed_and_direction():
     """Two of them, one to the right by 4 pixels a frame, one that goes up; one is missed for two frames."""
-    seen, still = [], np.ones((90, 160), bool)
+    seen, sound = [], np.ones((90, 160), bool)
+    grey = np.random.default_rng(4).integers(0, 255, (90, 160), np.uint8)
     for number in range(10):
         flow = np.zeros((90, 160, 2), np.float32)
         first, second = (10 + 4 * number, 20, 30 + 4 * number, 44), (120, 60 - 3 * number, 140, 80 - 3 * number)
         flow[20:44, 10 + 4 * number : 30 + 4 * number] = (4, 0)
         flow[60 - 3 * number : 80 - 3 * number, 120:140] = (0, -3)
         boxes = [first] if number in (4, 5) else [first, second]
-        seen.append(blobs_of(moving_mask(boxes), flow, still))
+        then = cv2.remap(grey, *(np.indices(grey.shape, np.float32)[::-1] - flow.transpose(2, 0, 1)), cv2.INTER_LINEAR)
+        seen.append(blobs_of(moving_mask(boxes), Step(grey, then, flow, sound)))
     across, up = follow(seen, range(0, 20, 2), 1 / 24, (160, 90))
     assert (across.first, across.last, up.first, up.last) == (0, 18, 0, 18)
     assert across.direction == "right" and abs(across.speed_percent - 100 * 4 * 12 / 160) < 0.1
@@ -137,6 +139,26 @@ def test_regions_are_followed_with_their_speed_and_direction():
 
 
 def test_noise_of_single_frames_is_no_region():
-    still = np.ones((90, 160), bool)
-    seen = [blobs_of(moving_mask([(10 * n, 10, 10 * n + 9, 22)] if n % 4 == 0 else []), None, still) for n in range(12)]
+    seen = [blobs_of(moving_mask([(10 * n, 10, 10 * n + 9, 22)] if n % 4 == 0 else []), None) for n in range(12)]
     assert follow(seen, range(12), 1 / 24, (160, 90)) == []
+
+
+def test_what_the_picture_does_not_show_to_move_is_no_region():
+    """A part whose flow says that it stands while all around goes on: of an even wall it is a guess."""
+    flow = np.full((90, 160, 2), (3, 0), np.float32)
+    flow[20:50, 40:90] = 0
+    mask, sound = moving_mask([(40, 20, 90, 50)]), np.ones((90, 160), bool)
+    wall = np.full((90, 160), 120, np.uint8) + np.random.default_rng(5).integers(0, 3, (90, 160), np.uint8)
+    assert blobs_of(mask, Step(wall, wall, flow, sound)) == []
+    picture = np.random.default_rng(6).integers(0, 255, (90, 160), np.uint8)
+    (found,) = blobs_of(mask, Step(picture, picture, flow, sound))
+    assert found.flow == (0, 0) and found.around == (3, 0)
+
+
+def test_a_turn_that_differs_over_the_picture_does_not_tell_the_focal_length():
+    random = np.random.default_rng(7)
+    pairs = [turned(random, (0.0, np.radians(3.0), 0.0), noise=0.1) for _ in range(4)]
+    exact = focal_of_turns(pairs, (SIDE, 180), zooms=False)
+    # what lies on the right is nearer, and shifts more
+    near = [(first, second + np.clip(first[:, :1], 0, None) * (0.01, 0)) for first, second in pairs]
+    assert focal_of_turns(near, (SIDE, 180), zooms=False).sigma > 3 * exact.sigma
