@@ -114,4 +114,5 @@ def _last_words(log: IO[bytes]) -> str:
     log.seek(max(0, size - 4096))
     lines = [line.strip() for line in log.read().decode("utf-8", "replace").splitlines()]
     kept = [line for line in lines if line and not line.startswith(("Blender quit", "Blender 5"))]
+    kept = [line for line in kept if "| WARNING" not in line]  # Blender warns of what ends nothing
     return kept[-1][-LAST_WORDS:] if kept else ""

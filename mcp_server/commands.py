@@ -63,7 +63,8 @@ async def run_command(context: Context | None, arguments: Sequence[str], *, seco
                     failure = message.text
                 elif message.type == "progress" or time.monotonic() - told > PROGRESS_SECONDS:
                     told = time.monotonic()
-                    text = f"{message.stage}: {message.text}" if message.stage else message.text
+                    text = message.text or (f"{message.done} of {message.total}" if message.total else "")
+                    text = f"{message.stage}: {text}" if message.stage else text
                     if context is not None:
                         await context.report_progress(message.done, message.total or None, text)
             if context is not None and time.monotonic() - told > PROGRESS_SECONDS:

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import Any, Final
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, Tool
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.stdio import stdio_server
+from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool
 from pydantic import ValidationError
 
 from ..evaluator.protocol.errors import MatchcutError
+from .stdio import readable
 
 _NAMED: Final = ("properties", "$defs")  # their keys are names, not keywords
 _NESTED: Final = ("items", "additionalProperties")
@@ -25,6 +28,11 @@ class CompactServer(MCPServer[Any]):
     is unchanged, but that an argument that a tool does not have is refused instead of passed over.
     """
 
+    async def run_stdio_async(self) -> None:
+        """See MCPServer; a request that cannot be read is answered, where the SDK would say nothing."""
+        async with stdio_server() as (read, write), readable(read, write) as messages:
+            await self._lowlevel_server.run(messages, write, self._lowlevel_server.create_initialization_options())
+
     async def list_tools(self) -> list[Tool]:
         """See MCPServer."""
         return [_compact(tool) for tool in await super().list_tools()]
@@ -34,25 +42,37 @@ class CompactServer(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """See MCPServer; an expected failure is a ToolError with its own line, without the library's words before."""
         schema = self._tool_input_schema(name)
-        if schema is not None:
-            known = schema.get("properties", {})
-            unknown = sorted(set(arguments) - set(known))
-            if unknown:
-                raise ToolError(f"bad_params: {name} has no argument {unknown[0]!r}; it has {', '.join(known)}")
+        if schema is None:
+            raise ToolError(f"bad_params: there is no tool {name[:100]}; list the tools")
+        known = schema.get("properties", {})
+        unknown = sorted(set(arguments) - set(known))
+        if unknown:
+            raise ToolError(f"bad_params: {name} has no argument {unknown[0]!r}; it has {', '.join(known)}")
         try:
-            return await super().call_tool(name, arguments, context)
+            return _without_indentation(await super().call_tool(name, arguments, context))
         except ToolError as error:
             cause = error.__cause__
             if isinstance(cause, ValidationError):
                 raise ToolError(f"bad_params: {_what_is_wrong(cause)}") from cause
             if isinstance(cause, (ToolError, MatchcutError)):
                 raise ToolError(str(cause)) from cause
+            if isinstance(error, UnexpectedToolError):  # the SDK writes its traceback to standard error
+                kind = type(cause).__name__
+                raise UnexpectedToolError(f"failed: {name} has a fault of its own ({kind}); try another way") from cause
             raise
 
 
 def _what_is_wrong(error: ValidationError) -> str:
     found = error.errors(include_url=False, include_context=False, include_input=False)
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+
+
+def _without_indentation(result: CallToolResult | InputRequiredResult) -> CallToolResult | InputRequiredResult:
+    """The result with its data as one line of text: what indents nested lists is half of what the model reads."""
+    if not isinstance(result, CallToolResult) or result.structured_content is None or len(result.content) != 1:
+        return result
+    text = json.dumps(result.structured_content, ensure_ascii=False)
+    return result.model_copy(update={"content": [TextContent(type="text", text=text)]})
 
 
 def _compact(tool: Tool) -> Tool:

@@ -44,7 +44,9 @@ def add_render_tools(server: MCPServer, session: Calls, renders: Renders) -> Non
         context: Context,
         reference: Annotated[str, Field(description="Video; default: the task's, or the one picked in Blender")] = "",
         scene: Annotated[str, Field(description="A .blend to render instead of what is open now")] = "",
-        frames: Annotated[str, Field(pattern=r"^(\d+(-\d+)?)?$", description="As 0-47, from 0; default: all")] = "",
+        frames: Annotated[
+            str, Field(pattern="^([0-9]+(-[0-9]+)?)?$", description="As 0-47, from 0; default: all")
+        ] = "",
         scale: Annotated[float, Field(gt=0, le=4, description="Times the reference's size")] = 1.0,
         samples: Annotated[int | None, Field(ge=1, description="Default: the scene's")] = None,
         engine: Literal["scene", "cycles", "eevee", "workbench"] = "scene",

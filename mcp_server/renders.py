@@ -179,7 +179,7 @@ class Renders:
             if not name or Path(name) == job.folder:
                 return job
         known = ", ".join(str(job.folder) for job in self._jobs) or "none was started"
-        raise BadInputError(f"bad_params: {name or 'job'}: no render job of this server; there are: {known}")
+        raise BadInputError(f"bad_params: {name[:200] or 'job'}: no render job of this server; there are: {known}")
 
     def last(self) -> Render | None:
         """The job that was started last, or None."""

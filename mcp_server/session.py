@@ -73,8 +73,10 @@ class Session:
             child = self._child if self._child is not None and self._child.descriptor is client.descriptor else None
         try:
             result = client.call(
-                method, params, timeout=timeout, start_timeout=min(timeout, START_TIMEOUT), cancelled=cancelled
-            )
+                method, params, timeout=timeout, start_timeout=min(timeout, START_TIMEOUT), cancelled=cancelled,
+                # of our own one it is still seen to that what has begun ends in time
+                leave=child is None,
+            )  # fmt: skip
         except BridgeConnectError as error:
             raise SessionError(f"blender_gone: {error}; nothing ran, call again") from error
         except BridgeCallError as error:
@@ -99,7 +101,9 @@ class Session:
         if instance is None or instance == self._wanted:
             return
         if self._own or self._pinned is not None:
-            raise SessionError("this server was started for one Blender and stays with it; call without `instance`")
+            raise SessionError(
+                "bad_params: this server was started for one Blender and stays with it; call without `instance`"
+            )
         self._drop_idle()
         is_child = self._child is not None and self._child.descriptor.pid == instance
         self._wanted, self._attached = None if is_child else instance, None
@@ -118,8 +122,8 @@ class Session:
             candidates = [one for one in candidates if one.pid == self._wanted] or self._refuse_choice(candidates)
         if len(candidates) > 1:
             raise SessionError(
-                f"several Blenders are open: {_listed(candidates)}; call again with `instance` set to the process id "
-                "of the one that the user means"
+                f"bad_params: several Blenders are open: {_listed(candidates)}; call again with `instance` "
+                "set to the process id of the one that the user means"
             )
         if candidates:
             return self._attach(candidates[0])
@@ -147,8 +151,8 @@ class Session:
     def _refuse_choice(self, candidates: list[Descriptor]) -> list[Descriptor]:
         others = f"open are: {_listed(candidates)}" if candidates else "none is open"
         raise SessionError(
-            f"no Blender with process id {self._wanted} lets agents connect; {others}. Press Start in its Matchcut tab "
-            "(panel Agent), or set `instance` to another process id"
+            f"bad_params: no Blender with process id {self._wanted} lets agents connect; {others}. Press Start in its "
+            "Matchcut tab (panel Agent), or set `instance` to another process id"
         )
 
     def _attach(self, descriptor: Descriptor) -> tuple[BridgeClient, str]:

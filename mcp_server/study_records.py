@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict
 
@@ -35,6 +35,7 @@ class ReferenceMotion(Answer):
 
     model_config = ConfigDict(json_schema_extra=undescribed)
 
-    cuts: list[int]
-    shots: list[dict[str, Any]]
+    state: Literal["running", "done"] = "done"
+    cuts: list[int] = []
+    shots: list[dict[str, Any]] = []
     notes: list[str]

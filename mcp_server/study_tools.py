@@ -6,7 +6,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -22,15 +21,17 @@ from ..evaluator.protocol.errors import MatchcutError
 from ..evaluator.protocol.timeline import Timeline, parse_rate
 from .calls import Calls
 from .commands import only_result, run_command
-from .places import find_reference
+from .places import changed_at, find_reference
+from .running import Slot
 from .study_records import ReferenceInfo, ReferenceMotion
 from .workplace import Workplace
 
 INFO_SECONDS: Final = 600.0
 FRAMES_SECONDS: Final = 600.0
-MOTION_SECONDS: Final = 1200.0
+WAIT_SECONDS: Final = 200.0
 MOST_OF_ONE_SHOT: Final = 120
 """Frames that are measured of a shot that is asked for alone."""
+LARGEST: Final = 1e9  # of a pixel or a second that is asked for
 KEPT_PICTURES: Final = 200
 """In the user's cache."""
 
@@ -40,6 +41,7 @@ LOOKS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idem
 
 def add_study_tools(server: MCPServer, session: Calls, workplace: Workplace) -> None:
     """Give `server` the three tools; `session` tells which reference is picked in Blender."""
+    motions = Slot("the motion of another video or shot")
 
     @server.tool(title="Reference Info", annotations=LOOKS)
     async def reference_info(context: Context, reference: Reference = "") -> ReferenceInfo:
@@ -55,7 +57,9 @@ def add_study_tools(server: MCPServer, session: Calls, workplace: Workplace) -> 
     async def reference_frames(
         context: Context,
         reference: Reference = "",
-        frames: Annotated[str, Field(description="As 0,12,24-30 or 0-96:8; default: an overview")] = "",
+        frames: Annotated[
+            str, Field(max_length=1000, description="As 0,12,24-30 or 0-96:8; default: an overview")
+        ] = "",
         times: Annotated[list[float] | None, Field(max_length=60, description="Seconds, instead of frames")] = None,
         crop: Annotated[
             list[float] | None, Field(description="x, y, width, height in pixels, or in shares if none is above 1")
@@ -74,7 +78,10 @@ def add_study_tools(server: MCPServer, session: Calls, workplace: Workplace) -> 
         options += [f"--times={','.join(map(_plain, times))}"] if times else []
         options += [f"--crop={','.join(map(_plain, crop))}"] if crop is not None else []
         options += ["--grid"] if grid else []
-        out = await anyio.to_thread.run_sync(_place, video, options)
+        try:
+            out = await anyio.to_thread.run_sync(_place, video, options)
+        except OSError as error:
+            raise ToolError(f"bad_params: {video}: cannot be read ({error.strerror or error})") from error
         messages = await run_command(
             context, ["frames", str(video), *options, "--most=4", f"--out={out}"], seconds=FRAMES_SECONDS
         )
@@ -92,12 +99,21 @@ def add_study_tools(server: MCPServer, session: Calls, workplace: Workplace) -> 
         """Measured motion of each shot: what the camera does, its focal length, keys for a Blender camera, regions.
 
         Lengths are in scene depths (1: median depth of a shot's first frames); what pictures do not tell is null with
-        a reason. Regions move by themselves. The first call may take minutes.
+        a reason. Regions move by themselves. It may take minutes: call again while state is running.
         """
         video = await _video(session, context, workplace, reference)
         options = [] if shot is None else [f"--shot={shot}", f"--most={MOST_OF_ONE_SHOT}"]
-        messages = await run_command(context, ["motion", str(video), *options], seconds=MOTION_SECONDS)
-        data = only_result(messages)
+        key = (video, changed_at(video, "reference"), shot)
+        try:
+            command = motions.running(key) or motions.start(key, [["motion", str(video), *options]])
+        except MatchcutError as error:
+            raise ToolError(str(error)) from error
+        await command.wait(context, WAIT_SECONDS)
+        if command.state == "running":
+            return ReferenceMotion(state="running", notes=[f"{command.progress()}; call again to wait for it"])
+        if command.state != "done":
+            raise ToolError(command.error or "failed: it was cancelled")
+        data = command.results[-1]
         return ReferenceMotion(cuts=data["cuts"], shots=[_brief(one) for one in data["shots"]], notes=data["notes"])
 
 
@@ -157,8 +173,8 @@ def _warnings(data: dict[str, Any]) -> list[str]:
 
 def _plain(number: float) -> str:
     """A number without an exponent, which the command line does not take."""
-    if not math.isfinite(number):
-        raise ToolError(f"bad_params: {number} is no number to crop or to look at")
+    if not abs(number) <= LARGEST:
+        raise ToolError(f"bad_params: {number:g} is no number to crop or to look at")
     return f"{number:.6f}".rstrip("0").rstrip(".") if number != int(number) else str(int(number))
 
 

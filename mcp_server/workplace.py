@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -42,14 +42,14 @@ class Workplace:
         The folder of the file `beside` may be used as well. Raises BadInputError where it lies elsewhere or is no file.
         """
         path = self._inside(text, what, beside)
-        if not path.is_file():
+        if not _is(path.is_file, path):
             raise BadInputError(f"bad_params: {path}: there is no such file; name the {what}")
         return path
 
     def allowed_folder(self, text: str, what: str, beside: Path | None = None) -> Path:
         """As `allowed`, for a folder, which need not be there yet."""
         path = self._inside(text, what, beside)
-        if path.exists() and not path.is_dir():
+        if _is(path.exists, path) and not path.is_dir():
             raise BadInputError(f"bad_params: {path}: this is a file; name a folder as the {what}")
         return path
 
@@ -82,3 +82,12 @@ class Workplace:
                 "there, or start the server with --folder DIR"
             )
         return path
+
+
+def _is(found: Callable[[], bool], path: Path) -> bool:
+    """What the file system says, and in words where it cannot: a name that is too long, a folder that is closed."""
+    try:
+        return found()
+    except OSError as error:
+        text = str(path)
+        raise BadInputError(f"bad_params: {text[:200]}: cannot be looked up ({error.strerror or error})") from error

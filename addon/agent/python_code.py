@@ -24,7 +24,7 @@ from .methods import plain_text
 from .risks import Risks, scan
 from .undo import HISTORY
 
-OUTPUT_LIMIT: Final = 100_000  # characters of what it printed
+OUTPUT_LIMIT: Final = 20_000  # characters of what it printed: clients cut an answer at about 25,000 tokens
 RESULT_LIMIT: Final = 20_000  # characters of the result, and of the traceback
 CHANGED_LIMIT: Final = 20  # names of changed data-blocks
 RISKS_LIMIT: Final = 5

@@ -124,6 +124,8 @@ def _scene_and_layer() -> tuple[Any, Any]:
 
 
 def _sight(scene: Any, view: str, target: str, scene_frame: int, depsgraph: Any) -> Sight:
+    if target and view in ("camera", "viewport"):
+        raise BridgeCallError("bad_params", f"target goes with front … orbit, and view is {view!r}; leave one out")
     if view == "camera":
         return camera_sight(scene, camera_at(scene, scene_frame), depsgraph)
     if view == "viewport":

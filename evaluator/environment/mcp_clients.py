@@ -25,7 +25,7 @@ from .create import PACKAGE_ROOT
 
 NAME: Final = "matchcut"
 START_SECONDS: Final = 30
-CALL_SECONDS: Final = 1260  # the longest call is the first reference_motion of a long video with its 1200 s
+CALL_SECONDS: Final = 660  # the longest calls are run_python and the sheets of a long video, with 600 s
 
 Form = Literal["json", "toml", "none"]
 

@@ -148,12 +148,14 @@ class BridgeClient:
         timeout: float = 60.0,
         start_timeout: float | None = None,
         cancelled: Callable[[], bool] | None = None,
+        leave: bool = True,
     ) -> dict[str, Any]:
         """Send one request, once, and wait for its result.
 
         Not begun within `start_timeout` seconds (at most `timeout`), it is taken back: BridgeCallError `busy`, nothing
         ran. Begun and not answered within `timeout` seconds: `unfinished`. Connection ended in between: `lost`.
-        `cancelled` is asked now and then; once true the request is taken back, or left to itself: `cancelled`.
+        `cancelled` is asked now and then; once true the request is taken back: `cancelled`. What has begun is left to
+        itself then (`cancelled` too), or without `leave` waited for all the same.
         Raises BridgeConnectError where the request could not be sent, so that nothing ran.
         """
         with self._lock:
@@ -170,7 +172,7 @@ class BridgeClient:
                 self._socket.close()
                 raise BridgeConnectError(f"{self.descriptor}: the connection is gone ({error})", "closed") from error
             try:
-                return self._wait(method, timeout, min(timeout, start_timeout or timeout), cancelled)
+                return self._wait(method, timeout, min(timeout, start_timeout or timeout), cancelled, leave=leave)
             except (EOFError, OSError, FrameError) as error:
                 self._socket.close()
                 raise BridgeCallError(
@@ -178,7 +180,7 @@ class BridgeClient:
                 ) from error
 
     def _wait(
-        self, method: str, timeout: float, start_timeout: float, cancelled: Callable[[], bool] | None
+        self, method: str, timeout: float, start_timeout: float, cancelled: Callable[[], bool] | None, *, leave: bool
     ) -> dict[str, Any]:
         begun_at = time.monotonic()
         end, begin_by = begun_at + timeout, begun_at + start_timeout
@@ -197,6 +199,8 @@ class BridgeClient:
                         f"{method} did not run: Blender was busy for {now - begun_at:.0f} s{running}; try again later",
                     )
                 has_begun = True
+                if given_up and not leave:
+                    cancelled, given_up = None, False
                 if given_up or now >= end:
                     raise BridgeCallError(
                         "cancelled" if given_up else "unfinished",

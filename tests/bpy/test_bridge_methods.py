@@ -117,7 +117,7 @@ def test_whatever_the_code_raises_comes_back_with_its_line(code, error, line):
 
 def test_output_and_results_are_bounded():
     result = run_python("for i in range(3000): print('x' * 99)\n'y' * 10**8")
-    assert len(result["output"]) < python_code.OUTPUT_LIMIT + 100 and "200000 more characters" in result["output"]
+    assert len(result["output"]) < python_code.OUTPUT_LIMIT + 100 and "280000 more characters" in result["output"]
     assert len(result["result"]) < python_code.RESULT_LIMIT + 100 and "left out" in result["result"]
     assert len(run_python("raise ValueError('z' * 10**6)")["traceback"]) < python_code.RESULT_LIMIT + 100
     many = run_python("for i in range(100): bpy.data.materials.new('m')")

@@ -177,7 +177,7 @@ def test_a_score_whose_report_cannot_be_written_leaves_no_results(video, tmp_pat
     with pytest.raises(OSError):
         pipeline.score(request, reporter=SilentReporter(), blender=lambda: pytest.fail("nothing to render"))
     left = {path.name for path in (tmp_path / "out").iterdir()}
-    assert left == {"reference.mp4", "reconstruction.mp4", "estimates"}
+    assert left == {"reference.mp4", "reconstruction.mp4", "estimates", "sgc"}
 
 
 def fake(folder, *lines):

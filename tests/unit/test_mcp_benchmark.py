@@ -138,7 +138,7 @@ def test_what_evaluates_is_not_there_at_all(place):
             return await work(client)
 
     names, called, prompt, resources = asyncio.run(ask(True))
-    assert "score" not in names and called.is_error and "Unknown tool" in called.content[0].text
+    assert "score" not in names and called.is_error and "no tool score" in called.content[0].text
     assert not re.search(r"\bscore\b|checklist", prompt + INSTRUCTIONS + " ".join(resources))
     names, _, prompt, _ = asyncio.run(ask(False))
     assert "score" in names and "`score`" in prompt

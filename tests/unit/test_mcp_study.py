@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from bridge_stub import BridgeStub
 from matchcut.evaluator.protocol.errors import OperationalError
-from matchcut.mcp_server import commands, study_tools
+from matchcut.mcp_server import running, study_tools
 from matchcut.mcp_server.renders import Renders
 from matchcut.mcp_server.server import make_server
 from matchcut.mcp_server.session import Session
@@ -161,23 +161,32 @@ def test_the_reference_that_is_picked_in_blender_is_the_default(shot):
         stub.stop()
 
 
-def test_a_measurement_that_takes_too_long_ends_with_its_child(tmp_path, monkeypatch):
-    monkeypatch.setattr(study_tools, "MOTION_SECONDS", 1.0)
-    write_video(tmp_path / "long.mp4", [np.roll(picture, 3, 1) for picture in samples.turning(6)] * 8)
-    result = ask(Workplace([tmp_path]), "reference_motion", reference="long.mp4")
-    assert result.is_error and text_of(result).startswith("deadline: ")
-    assert not list((tmp_path / "cache").glob("motion/*"))
+def test_a_long_measurement_goes_on_between_the_calls_that_wait_for_it(tmp_path, monkeypatch):
+    write_video(tmp_path / "long.mp4", samples.turning(6))
+    monkeypatch.setattr(study_tools, "WAIT_SECONDS", 0.2)
+
+    async def main():
+        async with Client(make_server(Session(no_launch), Renders(Workplace([tmp_path])))) as client:
+            first = await client.call_tool("reference_motion", {"reference": "long.mp4"})
+            other = await client.call_tool("reference_motion", {"reference": "long.mp4", "shot": 0})
+            monkeypatch.setattr(study_tools, "WAIT_SECONDS", 120.0)
+            return first, other, await client.call_tool("reference_motion", {"reference": "long.mp4"})
+
+    first, other, last = asyncio.run(main())
+    assert first.structured_content["state"] == "running" and "call again" in first.structured_content["notes"][0]
+    assert other.is_error and text_of(other).startswith("busy: ")
+    assert last.structured_content["state"] == "done" and len(last.structured_content["shots"]) == 1
 
 
 def test_a_client_that_cancels_leaves_no_child_and_nothing_in_the_cache(tmp_path, monkeypatch):
     started = []
 
-    class Recorded(commands.EvaluatorProcess):
+    class Recorded(running.EvaluatorProcess):
         def __init__(self, *given):
             super().__init__(*given)
             started.append(self)
 
-    monkeypatch.setattr(commands, "EvaluatorProcess", Recorded)
+    monkeypatch.setattr(running, "EvaluatorProcess", Recorded)
     write_video(tmp_path / "long.mp4", [np.roll(picture, 3, 1) for picture in samples.turning(6)] * 8)
 
     async def main():
