@@ -8,6 +8,7 @@ FOLDER/worst-1-frame-000012.png …      four panels: regions, divergence, depth
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,8 @@ WORST: Final = 4
 PANEL: Final = 640
 """Width of a panel in pixels."""
 BAR, TYPE, MARGIN = 26, 14, 8
+TITLE_LETTERS: Final = 100
+"""In one line of 16 px over the curves."""
 DIVERGENCE_TOP: Final = 2.0
 """Least of the scale's ends, in px for a diagonal of 1000: noise alone shall not glow."""
 DEPTH_TOP: Final = 0.1
@@ -84,19 +87,24 @@ def curves_svg(result: SgcResult | RobustResult, cuts: Sequence[int]) -> str:
     curves = _curves(result)
     frames = [pair.frame for pair in result.pairs] or [1]
     first, last = min(frames), max(*frames, min(frames) + 1)
-    width, height, left, top = 900, 92, 14, 52
+    score = "unscored: " + result.reason if result.score is None else f"{result.score:.4g}"
+    title = textwrap.wrap(f"SGC, {result.mode} mode: {score}", TITLE_LETTERS) or [""]
+    width, height, left = 900, 92, 14
+    top = 32 + 20 * len(title)
     total = top + len(curves) * (height + 34) + 10
 
     def x(frame: float) -> float:
         return left + (width - 2 * left) * (frame - first) / (last - first)
 
-    score = "unscored: " + result.reason if result.score is None else f"{result.score:.4g}"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}">',
         "<style>text { font: 13px sans-serif } .title { font-size: 16px }</style>",
         f'<rect width="{width}" height="{total}" fill="#fff"/>',
-        f'<text x="{left}" y="24" class="title">SGC, {result.mode} mode: {escape(score)}</text>',
-        f'<text x="{left}" y="42" fill="#666">{escape(result.estimator)}; pairs of frames {first} to {last}</text>',
+        *(
+            f'<text x="{left}" y="{24 + 20 * row}" class="title">{escape(line)}</text>'
+            for row, line in enumerate(title)
+        ),
+        f'<text x="{left}" y="{top - 10}" fill="#666">{escape(result.estimator)}; pairs of frames {first} to {last}</text>',
     ]
     for place, curve in enumerate(curves):
         above = top + place * (height + 34) + 22

@@ -66,6 +66,15 @@ def test_a_result_without_pairs_has_curves_that_say_so(tmp_path):
     ET.fromstring(text)
 
 
+def test_a_long_reason_is_told_in_lines_that_fit():
+    result = score_robust(scenes.geometry_of(), reporter=SILENT)
+    reason = " ".join(["0 of 131 pairs have parallax, 14 are needed;"] * 8)
+    drawn = ET.fromstring(curves_svg(result.model_copy(update={"reason": reason}), []))
+    texts = [one.text or "" for one in drawn.findall("{http://www.w3.org/2000/svg}text[@class='title']")]
+    assert len(texts) > 2 and all(len(text) <= 100 for text in texts)
+    assert " ".join(texts) == f"SGC, robust mode: unscored: {reason}"
+
+
 def test_curves_break_at_gaps_and_cuts(geometry):
     result = score_robust(geometry, reporter=SILENT)
     drawn = ET.fromstring(curves_svg(result, [3]))
