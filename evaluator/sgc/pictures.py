@@ -89,6 +89,7 @@ def curves_svg(result: SgcResult | RobustResult, cuts: Sequence[int]) -> str:
     first, last = min(frames), max(*frames, min(frames) + 1)
     score = "unscored: " + result.reason if result.score is None else f"{result.score:.4g}"
     title = textwrap.wrap(f"SGC, {result.mode} mode: {score}", TITLE_LETTERS) or [""]
+    made = f"{result.estimator}; pairs of frames {first} to {last}"
     width, height, left = 900, 92, 14
     top = 32 + 20 * len(title)
     total = top + len(curves) * (height + 34) + 10
@@ -104,7 +105,7 @@ def curves_svg(result: SgcResult | RobustResult, cuts: Sequence[int]) -> str:
             f'<text x="{left}" y="{24 + 20 * row}" class="title">{escape(line)}</text>'
             for row, line in enumerate(title)
         ),
-        f'<text x="{left}" y="{top - 10}" fill="#666">{escape(result.estimator)}; pairs of frames {first} to {last}</text>',
+        f'<text x="{left}" y="{top - 10}" fill="#666">{escape(made)}</text>',
     ]
     for place, curve in enumerate(curves):
         above = top + place * (height + 34) + 22
