@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ConfigDict
 
@@ -35,7 +35,7 @@ class ReferenceMotion(Answer):
 
     model_config = ConfigDict(json_schema_extra=undescribed)
 
-    state: Literal["running", "done"] = "done"
+    state: str = "done"
     cuts: list[int] = []
     shots: list[dict[str, Any]] = []
     notes: list[str]

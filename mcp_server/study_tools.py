@@ -99,7 +99,7 @@ def add_study_tools(server: MCPServer, session: Calls, workplace: Workplace) -> 
         """Measured motion of each shot: what the camera does, its focal length, keys for a Blender camera, regions.
 
         Lengths are in scene depths (1: median depth of a shot's first frames); what pictures do not tell is null with
-        a reason. Regions move by themselves. It may take minutes: call again while state is running.
+        a reason. Regions move by themselves. Call again while state is running.
         """
         video = await _video(session, context, workplace, reference)
         options = [] if shot is None else [f"--shot={shot}", f"--most={MOST_OF_ONE_SHOT}"]
