@@ -10,7 +10,7 @@ series; both are then refined together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import cv2
 import numpy as np
@@ -127,8 +127,8 @@ class _Given:
         )
         self.rows, self.columns = (np.fft.fftfreq(length, 1 / length) for length in self.size)
 
-    def spectrum(self, values: NDArray[np.generic]) -> NDArray[np.complex128]:
-        return np.fft.fft2(values, self.size)
+    def spectrum(self, values: NDArray[Any]) -> NDArray[np.complex128]:
+        return np.asarray(np.fft.fft2(values, self.size), np.complex128)
 
 
 def _best_shift(given: _Given, made: Field, scale: float) -> tuple[float, float, float, float]:
