@@ -19,10 +19,10 @@ from ..evaluator.protocol.children import child_environment
 from ..evaluator.protocol.command import EvaluatorProcess
 from ..evaluator.protocol.errors import ExitStatus, MatchcutError
 from ..evaluator.protocol.messages import Message
+from . import calls
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 POLL_SECONDS: Final = 0.05
-PROGRESS_SECONDS: Final = 5.0  # clients end a call that says nothing for long
 
 
 def environment_of(blender: str) -> dict[str, str]:
@@ -61,13 +61,13 @@ async def run_command(context: Context | None, arguments: Sequence[str], *, seco
                     kept.append(message)
                 elif message.type == "error":
                     failure = message.text
-                elif message.type == "progress" or time.monotonic() - told > PROGRESS_SECONDS:
+                elif message.type == "progress" or time.monotonic() - told > calls.PROGRESS_SECONDS:
                     told = time.monotonic()
                     text = message.text or (f"{message.done} of {message.total}" if message.total else "")
                     text = f"{message.stage}: {text}" if message.stage else text
                     if context is not None:
                         await context.report_progress(message.done, message.total or None, text)
-            if context is not None and time.monotonic() - told > PROGRESS_SECONDS:
+            if context is not None and time.monotonic() - told > calls.PROGRESS_SECONDS:
                 told = time.monotonic()
                 await context.report_progress(told - begun, seconds, f"{arguments[0]}: {told - begun:.0f} s")
             if time.monotonic() - begun > seconds:
