@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one evaluator command that runs for the window: a timer reads it, panels show it, it can be cancelled.
+"""The evaluator commands that run for the window: a timer reads them, panels show the one that takes long.
 
+One job at a time has progress and Cancel. Beside it there may be quiet ones, small commands that no panel tells of.
 The window never waits: a timer reads what has come every 0.1 s. Under `blender -b` and in the bpy wheel timers do not
 run, so `wait` reads the same job in a loop there.
 """
@@ -42,6 +43,8 @@ class Job:
     details: str = ""
     warnings: list[str] = field(default_factory=list)
     results: list[Message] = field(default_factory=list)
+    heard: Callable[[Message], None] | None = None
+    """Called with every message as it comes."""
 
     @property
     def fraction(self) -> float:
@@ -59,6 +62,9 @@ class EvaluatorState:
 
 
 _last: Job | None = None
+_quiet: dict[str, Job] = {}
+_abandoned: list[Job] = []
+"""Cancelled ones that nobody waits for: read on until they have ended."""
 _evaluator = EvaluatorState()
 
 
@@ -113,12 +119,51 @@ def start(
     """
     global _last  # noqa: PLW0603
     _check_idle()
-    command = [*(prefix if prefix is not None else find_evaluator()), *arguments]
-    _last = Job(title, EvaluatorProcess(command, child_environment(bpy.app.binary_path)), finish)
-    if not bpy.app.background and not bpy.app.timers.is_registered(_tick):
-        bpy.app.timers.register(_tick, first_interval=INTERVAL, persistent=True)
+    _last = _started(title, arguments, finish, prefix)
     redraw()
     return _last
+
+
+def start_quiet(
+    key: str,
+    arguments: Sequence[str],
+    finish: Callable[[list[Message]], None],
+    heard: Callable[[Message], None] | None = None,
+) -> Job:
+    """Start a small command that no panel tells of, beside the job and other quiet ones; `state` says how it ended.
+
+    One that still runs under the same `key` is cancelled, and its results are dropped. `heard` is called with every
+    message as it comes, `finish` with the results where it ends well; both on the main thread. Raises BadInputError
+    where there is no evaluator.
+    """
+    stop_quiet(key)
+    job = _started(key, arguments, finish, None)
+    job.heard = heard
+    _quiet[key] = job
+    return job
+
+
+def stop_quiet(key: str) -> None:
+    """Cancel the quiet command of this key, if it runs; nothing of it is taken in any more."""
+    job = _quiet.pop(key, None)
+    if job is not None:
+        _abandon(job)
+
+
+def _started(
+    title: str, arguments: Sequence[str], finish: Callable[[list[Message]], None], prefix: Sequence[str] | None
+) -> Job:
+    command = [*(prefix if prefix is not None else find_evaluator()), *arguments]
+    job = Job(title, EvaluatorProcess(command, child_environment(bpy.app.binary_path)), finish)
+    if not bpy.app.background and not bpy.app.timers.is_registered(_tick):
+        bpy.app.timers.register(_tick, first_interval=INTERVAL, persistent=True)
+    return job
+
+
+def _abandon(job: Job) -> None:
+    job.finish, job.heard = _drop, None
+    job.process.cancel()
+    _abandoned.append(job)
 
 
 def cancel() -> None:
@@ -155,11 +200,17 @@ def redraw() -> None:
 
 def _tick() -> float | None:
     job = running()
-    if job is None:
-        return None
-    if _update(job):
+    if job is not None and _update(job):
         redraw()
-    return INTERVAL if job.state == "running" else None
+    for key, quiet in list(_quiet.items()):
+        _update(quiet)
+        if quiet.state != "running" and _quiet.get(key) is quiet:  # what it finished with may have started another
+            del _quiet[key]
+    for old in list(_abandoned):
+        _update(old)
+        if old.state != "running":
+            _abandoned.remove(old)
+    return INTERVAL if running() or _quiet or _abandoned else None
 
 
 def _update(job: Job) -> bool:
@@ -174,6 +225,8 @@ def _update(job: Job) -> bool:
 
 
 def _take(job: Job, message: Message) -> None:
+    if job.heard is not None:
+        job.heard(message)
     if message.type == "progress":
         job.stage, job.done, job.total, job.text = message.stage, message.done, message.total, message.text
     elif message.type == "status":
@@ -201,13 +254,16 @@ def _end(job: Job, status: int) -> None:
     else:
         job.state = "failed"
         job.error = job.error or f"the evaluator ended with status {status} and no reason; see Copy Details"
-    refresh_evaluator()
+    if job is _last:
+        refresh_evaluator()
 
 
 @persistent  # type: ignore[untyped-decorator]
 def _scene_gone(*_: Any) -> None:
     """Another file was opened: the job was about a scene that is no longer there."""
     global _last  # noqa: PLW0603
+    for key in list(_quiet):
+        stop_quiet(key)
     job = running()
     if job is not None:
         job.finish = _drop
@@ -236,3 +292,5 @@ def unregister() -> None:
         bpy.app.handlers.load_post.remove(_scene_gone)
     stop_all()
     _last = None
+    _quiet.clear()
+    _abandoned.clear()

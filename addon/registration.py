@@ -5,18 +5,27 @@ from typing import Any
 
 import bpy
 
-from . import jobs, operators, panels, preferences, properties, workflow
+from . import jobs, preferences, properties
 from .bridge import panel as bridge_panel
+from .sidebar import kept
+from .sidebar import properties as shared_properties
+from .sidebar.evaluator import panel as evaluator
+from .sidebar.reference import panel as reference
+from .sidebar.render import panel as render
+from .sidebar.results import panel as results
+from .sidebar.score import panel as score
 
+SIDEBAR = (reference, render, score, results, evaluator)
+"""The tab's panels in the order of the work."""
 CLASSES = (
     *preferences.CLASSES,
+    *shared_properties.CLASSES,
+    *(cls for feature in SIDEBAR for cls in feature.CLASSES),
     *properties.CLASSES,
-    *operators.CLASSES,
-    *panels.CLASSES,
     *bridge_panel.CLASSES,
 )
-MODULES = (properties, workflow, jobs, bridge_panel)
-"""Those with a register and an unregister of their own."""
+MODULES = (properties, kept, jobs, *SIDEBAR, bridge_panel)
+"""Those that may have a register and an unregister of their own."""
 
 _command: Any = None
 
@@ -33,7 +42,8 @@ def register() -> None:
     for cls in CLASSES:
         bpy.utils.register_class(cls)
     for module in MODULES:
-        module.register()
+        if hasattr(module, "register"):
+            module.register()
     _command = bpy.utils.register_cli_command("matchcut", _run_command)
 
 
@@ -44,6 +54,7 @@ def unregister() -> None:
         bpy.utils.unregister_cli_command(_command)
         _command = None
     for module in reversed(MODULES):
-        module.unregister()
+        if hasattr(module, "unregister"):
+            module.unregister()
     for cls in reversed(CLASSES):
         bpy.utils.unregister_class(cls)

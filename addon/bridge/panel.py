@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import bpy
 
-from ..panels import SidebarPanel
-from ..panels.layout import paragraph
+from ..sidebar.base import SidebarPanel
+from ..sidebar.layout import paragraph
 from . import operators, window
 from .dispatcher import CallRecord
 from .operators import PERIODS

@@ -11,7 +11,7 @@ from typing import Final
 import bpy
 
 from ..agent.api_help import warm_up
-from ..panels import SidebarPanel
+from ..sidebar.base import SidebarPanel
 from .server import Bridge
 from .trust import left_text
 

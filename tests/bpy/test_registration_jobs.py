@@ -9,7 +9,14 @@ from pathlib import Path
 import bpy
 import matchcut
 import pytest
-from matchcut.addon import jobs, workflow
+from matchcut.addon import jobs
+from matchcut.addon.scene_file import save_copy
+from matchcut.addon.sidebar.evaluator.install import install_evaluator
+from matchcut.addon.sidebar.reference import read
+from matchcut.addon.sidebar.render.run import render as start_render
+from matchcut.addon.sidebar.render.run import unfinished_render
+from matchcut.addon.sidebar.results.store import report_path
+from matchcut.addon.sidebar.score.run import is_loopback, score
 from matchcut.evaluator.protocol.errors import BadInputError
 
 VIDEO = {
@@ -122,9 +129,7 @@ def test_score_leaves_the_artists_file_as_it_is(scene, tmp_path):
     assert lines(scene)["Checklist", "Overall"] == "not judged: no judge configured"
     assert jobs.last().warnings == ["the scene has no lights"]
     bpy.ops.matchcut.score()
-    assert workflow.report_path(scene) == folder.with_name("score-002") / "report.html", (
-        "a score overwrote the one before"
-    )
+    assert report_path(scene) == folder.with_name("score-002") / "report.html", "a score overwrote the one before"
 
 
 def test_the_copy_keeps_relative_paths(scene, tmp_path):
@@ -133,7 +138,7 @@ def test_the_copy_keeps_relative_paths(scene, tmp_path):
     bpy.ops.wm.save_as_mainfile(filepath=str(artists))
     image = bpy.data.images.new("texture", 4, 4)
     image.source, image.filepath, image.use_fake_user = "FILE", "//texture.png", True
-    copy = workflow.save_copy(scene, tmp_path / "elsewhere" / "deep" / "scene.blend")
+    copy = save_copy(scene, tmp_path / "elsewhere" / "deep" / "scene.blend")
     assert image.filepath == "//texture.png"
     bpy.ops.wm.open_mainfile(filepath=str(copy))
     found = bpy.path.abspath(bpy.data.images["texture"].filepath)
@@ -186,7 +191,7 @@ def test_a_render_that_failed_is_resumed_from_its_copy(scene, tmp_path):
     assert not bpy.ops.matchcut.resume_render.poll()
     with pytest.raises(RuntimeError, match="it has no frames"):
         bpy.ops.matchcut.render()
-    assert workflow.unfinished_render(scene) == "render-001"
+    assert unfinished_render(scene) == "render-001"
     copy = (tmp_path / "out" / "render-001" / "scene.blend").read_bytes()
     first = asked(tmp_path)
     (tmp_path / "reference.mp4").write_bytes(b"mended")
@@ -195,7 +200,7 @@ def test_a_render_that_failed_is_resumed_from_its_copy(scene, tmp_path):
     bpy.ops.matchcut.resume_render()
     assert asked(tmp_path) == first and (tmp_path / "out" / "render-001" / "scene.blend").read_bytes() == copy
     assert Path(scene.matchcut.render.folder).name == "render-001"
-    assert workflow.unfinished_render(scene) == "" and not bpy.ops.matchcut.resume_render.poll()
+    assert unfinished_render(scene) == "" and not bpy.ops.matchcut.resume_render.poll()
 
 
 def test_a_resume_of_what_was_deleted_is_one_line(scene, tmp_path):
@@ -227,9 +232,7 @@ def test_an_error_of_the_evaluator_is_its_one_line(scene, tmp_path):
     assert len(scene.matchcut.results.lines) == 0
     (tmp_path / "reference.mp4").write_bytes(b"mended")
     bpy.ops.matchcut.score()
-    assert workflow.report_path(scene) == tmp_path / "out" / "score-001" / "report.html", (
-        "what failed was not gone on with"
-    )
+    assert report_path(scene) == tmp_path / "out" / "score-001" / "report.html", "what failed was not gone on with"
 
 
 @pytest.mark.parametrize(
@@ -273,14 +276,14 @@ def test_a_judge_elsewhere_needs_online_access(scene, tmp_path):
     ],
 )
 def test_loopback(judge, is_here):
-    assert workflow.is_loopback(judge) is is_here
+    assert is_loopback(judge) is is_here
 
 
 def test_results_reach_a_renamed_scene_and_survive_undo(scene, tmp_path):
     bpy.ops.ed.undo_push(message="base")
     bpy.ops.mesh.primitive_cube_add()
     bpy.ops.ed.undo_push(message="cube")
-    job = workflow.score(scene)
+    job = score(scene)
     scene.name = "Renamed"
     jobs.wait(job)
     assert lines(bpy.data.scenes["Renamed"])["SGC", "Pairs"] == "46 of 47 scored"
@@ -299,18 +302,18 @@ def test_a_camera_that_a_marker_makes_active_is_one(scene, tmp_path):
 def test_each_scene_has_a_reference_of_its_own(scene, tmp_path, monkeypatch):
     other = bpy.data.scenes.new("Other")
     picked = []
-    monkeypatch.setattr(workflow, "reference_picked", picked.append)
+    monkeypatch.setattr(read, "reference_picked", picked.append)
     (tmp_path / "other.mp4").write_bytes(b"video")
     other.matchcut.reference.path = str(tmp_path / "other.mp4")
     assert picked == [other], "not the scene that the window shows"
-    jobs.wait(workflow.read_reference(other))
+    jobs.wait(read.read_reference(other))
     assert other.matchcut.reference.known and not scene.matchcut.reference.known
     assert asked(tmp_path)[1] == str(tmp_path / "other.mp4")
 
 
 def test_a_job_whose_results_break_something_has_ended(scene, monkeypatch):
-    monkeypatch.setattr(workflow, "_store_video", lambda *_: {}["a bug"])
-    job = workflow.read_reference(scene)
+    monkeypatch.setattr(read, "_store", lambda *_: {}["a bug"])
+    job = read.read_reference(scene)
     with pytest.raises(KeyError):
         jobs.wait(job)
     assert job.state == "failed" and "system console" in job.error
@@ -318,10 +321,10 @@ def test_a_job_whose_results_break_something_has_ended(scene, monkeypatch):
 
 
 def test_one_job_at_a_time(scene):
-    job = workflow.read_reference(scene)
+    job = read.read_reference(scene)
     assert not bpy.ops.matchcut.score.poll()
     with pytest.raises(BadInputError, match="still running"):
-        workflow.render(scene)
+        start_render(scene)
     jobs.wait(job)
     assert bpy.ops.matchcut.score.poll()
 
@@ -347,4 +350,4 @@ def test_opening_another_file_cancels_the_job(scene, tmp_path):
 def test_installing_needs_online_access(scene):
     assert not bpy.ops.matchcut.install_evaluator.poll()
     with pytest.raises(BadInputError, match="online access is off"):
-        workflow.install_evaluator()
+        install_evaluator()

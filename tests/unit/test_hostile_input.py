@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import report_samples as samples
-from matchcut.addon.results import read_result_lines
+from matchcut.addon.sidebar.results.lines import read_result_lines
 from matchcut.evaluator.checklist.validate import validate
 from matchcut.evaluator.cli import main as front
 from matchcut.evaluator.environment import blender as finding

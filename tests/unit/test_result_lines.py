@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("pydantic")
 
-from matchcut.addon.results import RESULTS_FORMAT, read_result_lines, result_lines
+from matchcut.addon.sidebar.results.lines import RESULTS_FORMAT, read_result_lines, result_lines
 from matchcut.evaluator import results as records
 from matchcut.evaluator.media.records import Comparison, Fault, TimelineCheck
 from matchcut.evaluator.protocol.errors import BadInputError

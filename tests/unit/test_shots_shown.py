@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import report_samples as samples
-from matchcut.addon.results import result_lines
+from matchcut.addon.sidebar.results.lines import result_lines
 from matchcut.evaluator.cli.score import summary_lines
 from matchcut.evaluator.report.axis import Axis
 from matchcut.evaluator.report.html import write_report

@@ -22,7 +22,7 @@ def show_options(panels):
 
 def steps(window):
     jobs = importlib.import_module(f"{score.ADDON}.jobs")
-    show_options(importlib.import_module(f"{score.ADDON}.panels"))
+    show_options(importlib.import_module(f"{score.ADDON}.sidebar.render.panel"))
     yield from score.prepare(window)
     scene = bpy.context.scene
     render = scene.matchcut.render

@@ -34,7 +34,7 @@ def prepare(window, samples=1):
 
 def watch_drawing(window):
     """Note every file opened and every socket made while one of our panels draws."""
-    panels = importlib.import_module(f"{ADDON}.panels")
+    registration = importlib.import_module(f"{ADDON}.registration")
     drawn = window.facts["drawn"] = {"panels": 0, "longest": 0.0, "opened": []}
     drawing = []
 
@@ -55,7 +55,9 @@ def watch_drawing(window):
 
         return draw_watched
 
-    for cls in panels.CLASSES:
+    for cls in registration.CLASSES:
+        if not issubclass(cls, bpy.types.Panel):
+            continue
         cls.draw = watched(cls, cls.draw)
     sys.addaudithook(hook)
 

@@ -63,3 +63,8 @@ def fact(layout: bpy.types.UILayout, context: Any, label: str, text: str, icon: 
     right = split.column(align=True)
     for number, line in enumerate(text_lines(context, text, VALUE_SHARE - GAP, icon)):
         right.label(text=line, icon=icon if number == 0 else ("BLANK1" if icon != "NONE" else "NONE"))
+
+
+def sentence(text: str) -> str:
+    """A line of the evaluator's as a panel shows it: with a capital, unless it begins with a path."""
+    return text if "/" in text.partition(" ")[0] else f"{text[:1].upper()}{text[1:]}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..evaluator.protocol.errors import BadInputError
-from ..evaluator.protocol.files import read_json
+from ....evaluator.protocol.errors import BadInputError
+from ....evaluator.protocol.files import read_json
 
 RESULTS_FORMAT = "matchcut-results/1"
 Verdict = Literal["good", "bad", "unscored", "plain"]

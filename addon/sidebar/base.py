@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every panel and every button of ours begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import bpy
+
+from ...evaluator.protocol.errors import MatchcutError
+from .. import jobs
+
+
+class SidebarPanel:
+    """Where every panel of ours lies. Drawing reads properties and what is in memory: no file, no network."""
+
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "UI"
+    bl_category = "Matchcut"
+
+    def aligned(self) -> Any:
+        """The panel's layout with labels on the left, as Blender's own panels have them."""
+        layout: Any = self.layout  # type: ignore[attr-defined]
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        return layout
+
+
+class Action:
+    """An operator that runs `_act` and turns an expected error into a report.
+
+    What it does is a function elsewhere. A job that it starts is waited for in background mode.
+    """
+
+    _act: Callable[[Any], Any]
+    report: Callable[[set[str], str], None]
+
+    def execute(self, context: Any) -> set[str]:
+        """Called by Blender."""
+        try:
+            started = self._act(context)
+            if isinstance(started, jobs.Job) and bpy.app.background:
+                jobs.wait(started)
+        except MatchcutError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        return {"FINISHED"}
+
+
+def idle() -> bool:
+    """Whether no job runs."""
+    return jobs.running() is None
