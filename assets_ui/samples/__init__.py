@@ -12,7 +12,8 @@ from typing import Final
 from ...evaluator.protocol.errors import BadInputError
 from ...evaluator.protocol.files import atomic_path
 from ...evaluator.protocol.timeline import Timeline
-from . import clean_scenes, two_shots
+from . import clean_scenes, films, two_shots
+from .films import scene as film_scene
 
 FOLDER: Final = Path(__file__).resolve().parent
 VARIANTS: Final = ("reference", "reconstruction")
@@ -63,11 +64,16 @@ def find_sample(name: str) -> Sample:
 def build_sample(name: str, variant: str, out: Path) -> None:
     """Build a variant of a sample in an empty session and save it, compressed, as `out`. Needs Blender.
 
-    What is open in the session is lost. The scenes of clean_scenes.py have one variant, `clean`. Raises BadInputError
+    What is open in the session is lost. The scenes of clean_scenes.py have one variant, `clean`; the
+    films of the sample benchmark have those of films/scene.py. Raises BadInputError
     where there is no such sample or variant.
     """
     if name in clean_scenes.SCENES and variant == CLEAN:
         build = partial(clean_scenes.build, name)
+    elif name in films.FILMS:
+        build = partial(film_scene.build, name, variant)
+        if variant not in film_scene.VARIANTS:
+            raise BadInputError(f"{variant!r} is no variant of {name}; there are: {', '.join(film_scene.VARIANTS)}")
     else:
         build = partial(find_sample(name).module.build, variant)
         if variant not in VARIANTS:

@@ -17,18 +17,18 @@ from typing import Any
 
 from ...assets_ui.samples import VARIANTS, Sample, find_sample
 from ..checklist.records import SETTINGS
-from ..environment.blender import Blender, find_blender, run_headless
+from ..environment.blender import Blender, find_blender
 from ..judge.providers import open_provider, require_ready
 from ..pipeline.score import ScoreRequest, score
-from ..protocol.errors import ExitStatus, OperationalError
-from ..protocol.files import atomic_path, content_key, sha256_of, write_text
+from ..protocol.errors import ExitStatus
+from ..protocol.files import atomic_path
 from ..protocol.lock import sole_user
 from ..protocol.messages import Reporter
 from ..render.job import RenderOutcome, render_scene
+from ..render.sample import build_scene
 from .score import summary, summary_lines
 
 SAMPLE = "two_shots"
-BUILD_SECONDS = 300
 
 DESCRIPTION = """Build a two-shot sample and a reconstruction of it with known errors, render both with Cycles, score
 them, and write a report. A second run uses what the first one rendered. Without --judge everything but the checklist
@@ -81,7 +81,7 @@ def _render(
     sample: Sample, variant: str, args: argparse.Namespace, blender: Blender, reporter: Reporter
 ) -> RenderOutcome:
     """Render one variant; the reconstruction with the passes that SGC needs."""
-    scene = build_scene(sample, variant, args.out / "scenes", blender, reporter)
+    scene = build_scene(sample.name, variant, sample.sources, args.out / "scenes", blender, reporter)
     reporter.status(f"rendering the {variant} with Blender {blender.version}")
     return render_scene(
         scene,
@@ -92,38 +92,6 @@ def _render(
         samples=args.samples,
         passes=variant == "reconstruction",
     )
-
-
-def build_scene(sample: Sample, variant: str, folder: Path, blender: Blender, reporter: Reporter) -> Path:
-    """The sample's variant as a .blend in `folder`, built by a child Blender unless its scripts' own build lies there.
-
-    Raises OperationalError where the child fails; then no .blend is there.
-    """
-    scene, built_from = folder / f"{sample.name}_{variant}.blend", folder / f"{sample.name}_{variant}.key"
-    key = content_key([blender.version, variant, *(sha256_of(source) for source in sample.sources)])
-    if scene.is_file() and built_from.is_file() and built_from.read_text("utf-8") == key:
-        return scene
-    reporter.status(f"building the {variant} with Blender {blender.version}")
-    built_from.unlink(missing_ok=True)
-    scene.unlink(missing_ok=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    child = run_headless(
-        blender,
-        "sample",
-        sample.name,
-        variant,
-        str(scene.resolve()),
-        seconds=BUILD_SECONDS,
-        where=f"building {scene}",
-    )
-    if child.returncode != 0 or not scene.is_file():
-        said = [line for text in (child.stdout, child.stderr) for line in text.splitlines() if line.strip()]
-        reason = said[-1].strip().removeprefix("matchcut: ") if said else "it said nothing"
-        raise OperationalError(
-            f"building {scene}: Blender ended with status {child.returncode} ({reason}); run: matchcut doctor"
-        )
-    write_text(built_from, key)
-    return scene
 
 
 def _copy(source: Path, target: Path) -> None:

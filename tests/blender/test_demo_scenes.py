@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from matchcut.assets_ui.samples import SAMPLES
-from matchcut.evaluator.cli.demo import build_scene
+from matchcut.evaluator.render.sample import build_scene
 from matchcut.evaluator.environment.blender import Blender
 from matchcut.evaluator.protocol.errors import BadInputError, OperationalError
 from matchcut.evaluator.protocol.messages import SilentReporter
@@ -16,7 +16,7 @@ SAMPLE = SAMPLES["two_shots"]
 
 
 def build(blender, folder, variant="reconstruction"):
-    return build_scene(SAMPLE, variant, folder, blender, SilentReporter())
+    return build_scene(SAMPLE.name, variant, SAMPLE.sources, folder, blender, SilentReporter())
 
 
 def test_a_scene_is_built_once_and_again_where_it_is_not_the_scripts_own(blender, tmp_path):

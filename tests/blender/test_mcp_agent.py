@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("mcp")
 sys.path.append(str(Path(__file__).resolve().parents[1] / "clients"))
 from matchcut.assets_ui.samples import find_sample
-from matchcut.evaluator.cli.demo import build_scene
+from matchcut.evaluator.render.sample import build_scene
 from matchcut.evaluator.protocol.children import child_environment
 from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.render.job import render_scene
@@ -34,7 +34,7 @@ bpy.ops.wm.save_mainfile()
 @pytest.fixture
 def reference(blender, tmp_path):
     sample, reporter = find_sample("two_shots"), SilentReporter()
-    scene = build_scene(sample, "reference", tmp_path / "sample", blender, reporter)
+    scene = build_scene(sample.name, "reference", sample.sources, tmp_path / "sample", blender, reporter)
     first = sample.module.FRAME_START + FIRST
     script = tmp_path / "shorten.py"
     script.write_text(SHORTEN.format(scene=str(scene), first=first, last=first + FRAMES - 1))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from matchcut.assets_ui.samples import find_sample
-from matchcut.evaluator.cli.demo import build_scene
+from matchcut.evaluator.render.sample import build_scene
 from matchcut.evaluator.environment.blender import find_blender
 from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.render.job import render_scene
@@ -63,7 +63,7 @@ def shop(installed, root, tmp_path):
 def reference(tmp_path_factory) -> Path:
     """The sample's reference as `matchcut demo` makes it, but small."""
     folder, sample, blender = tmp_path_factory.mktemp("sample"), find_sample("two_shots"), find_blender()
-    scene = build_scene(sample, "reference", folder / "scenes", blender, SilentReporter())
+    scene = build_scene(sample.name, "reference", sample.sources, folder / "scenes", blender, SilentReporter())
     timeline = replace(sample.timeline, width=256, height=144)
     made = render_scene(scene, folder / "render", timeline, blender=blender, reporter=SilentReporter(), samples=2)
     return Path(shutil.copyfile(made.video, folder / "reference.mp4"))
