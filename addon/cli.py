@@ -20,14 +20,16 @@ USAGE = """usage: COMMAND ARGS
   render-job JOB_FOLDER [--frames A-B] [--skip F,G]   render a job or a part, as `matchcut render` starts it
   audit-scene SCENE FOLDER      list what a scene holds, as `matchcut audit` starts it
   describe-scene SCENE OUT.json  tell a scene's timeline and outside files, as `matchcut package` starts it
+  scene-content SCENE OUT.json  tell by a hash what a scene holds, as `matchcut score` starts it
   sample NAME VARIANT OUT.blend  build a sample scene
   bridge                        serve the opened scene to an MCP server
   score | render | audit …      the evaluator's, with the opened scene where no --scene is given
   any other                     the evaluator's: check, probe, sgc, doctor …
 """
 SCENE_COMMANDS = ("score", "render", "audit")
-STANDALONE_COMMANDS = ("doctor", "setup")
-"""Those that make the evaluator's environment or say what it lacks: Blender's own Python runs them."""
+STANDALONE_COMMANDS = ("doctor", "setup", "cache")
+"""Those that need no package, as they make the evaluator's environment or say what it lacks: Blender's own Python runs
+them."""
 FOLLOW_PARENT = "--follow-parent"
 GRACE_SECONDS = 10.0  # that a cancelled command may take to end its own children
 
@@ -61,6 +63,8 @@ def _dispatch(arguments: list[str]) -> int:
         return _audit_scene(rest)
     if command == "describe-scene":
         return _describe_scene(rest)
+    if command == "scene-content":
+        return _scene_content(rest)
     if command == "sample":
         return _sample(rest)
     if command == "bridge":
@@ -110,6 +114,16 @@ def _describe_scene(rest: list[str]) -> int:
     return ExitStatus.DONE
 
 
+def _scene_content(rest: list[str]) -> int:
+    rest = _follow_parent(rest)
+    if len(rest) != 2:
+        raise BadInputError(f"scene-content takes a .blend and the file to write; got {rest}")
+    from .content import tell_content
+
+    tell_content(Path(rest[0]).resolve(), Path(rest[1]).resolve())
+    return ExitStatus.DONE
+
+
 def _follow_parent(arguments: list[str]) -> list[str]:
     """The arguments without `--follow-parent`; where it is among them, this process ends with its parent from now."""
     if FOLLOW_PARENT in arguments:
@@ -155,7 +169,8 @@ def _into_own_folder(command: str, rest: list[str]) -> list[str]:
 
     if command != "setup" or _has_option(rest, "--into") or {"-h", "--help"} & set(rest):
         return rest
-    if bpy.app.binary_path and not bpy.app.online_access:
+    downloads = not {"--remove", "--check"} & set(rest)
+    if downloads and bpy.app.binary_path and not bpy.app.online_access:
         raise BadInputError(
             "setup: online access is off; start Blender with --online-mode, or allow it in its preferences"
         )

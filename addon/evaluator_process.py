@@ -7,8 +7,10 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from ..evaluator.environment.create import EVALUATOR, default_folder, is_complete, python_of
+from ..evaluator.environment.condition import Condition, condition, python_of
+from ..evaluator.environment.create import EVALUATOR, default_folder
 from ..evaluator.protocol.errors import BadInputError
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[1]
@@ -20,6 +22,27 @@ class EvaluatorChoice:
 
     python: Path
     source: str
+
+
+class NoEvaluatorError(BadInputError):
+    """There is no evaluator to run: `condition` says what its folder holds instead."""
+
+    def __init__(self, found: Condition) -> None:
+        super().__init__(f"{_PROBLEMS[found]}; {_MEND}")
+        self.condition = found
+
+
+_PROBLEMS: Final[dict[Condition, str]] = {
+    "ready": "",
+    "missing": "the evaluator is not installed",
+    "unfinished": "the evaluator's installation was cut off",
+    "outdated": "the evaluator is of another version of Matchcut",
+    "broken": "the evaluator's Python is not there any more",
+}
+_MEND: Final = (
+    "press Install Evaluator in the Matchcut tab, run blender --command matchcut setup (in a checkout ./run setup), or"
+    " set $MATCHCUT_PYTHON to a Python that has its packages"
+)
 
 
 def choose_evaluator(preferred: str, installed: Path | None) -> EvaluatorChoice:
@@ -36,13 +59,13 @@ def choose_evaluator(preferred: str, installed: Path | None) -> EvaluatorChoice:
             if not python.is_file():
                 raise BadInputError(f"{python}: there is no such Python; correct the evaluator's path in {source}")
             return EvaluatorChoice(python, source)
+    problems: list[Condition] = []
     for folder, source in ((installed, "the add-on"), (default_folder(EVALUATOR), "matchcut setup")):
-        if folder is not None and is_complete(folder, EVALUATOR.lock):
+        found: Condition = condition(folder, EVALUATOR.lock) if folder is not None else "missing"
+        if folder is not None and found == "ready":
             return EvaluatorChoice(python_of(folder), source)
-    raise BadInputError(
-        "the evaluator is not installed; press Install Evaluator in the Matchcut tab, run blender --command matchcut"
-        " setup (in a checkout ./run setup), or set $MATCHCUT_PYTHON to a Python that has its packages"
-    )
+        problems.append(found)
+    raise NoEvaluatorError(next((one for one in problems if one != "missing"), "missing"))
 
 
 def find_evaluator() -> list[str]:

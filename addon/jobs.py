@@ -16,6 +16,7 @@ from typing import Any, Literal
 import bpy
 from bpy.app.handlers import persistent
 
+from ..evaluator.environment.condition import facts
 from ..evaluator.protocol.children import child_environment
 from ..evaluator.protocol.command import EvaluatorProcess, stop_all
 from ..evaluator.protocol.errors import BadInputError, ExitStatus, MatchcutError, OperationalError
@@ -45,6 +46,20 @@ class Job:
     results: list[Message] = field(default_factory=list)
     heard: Callable[[Message], None] | None = None
     """Called with every message as it comes."""
+    failed: Callable[[str], None] | None = None
+    """Called with the error where it ended badly."""
+
+    since: tuple[float, int] = (0.0, 0)
+    """When the present stage was first heard of, and what of it was done then."""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the present stage will take at the pace so far; None where nothing of it was done yet."""
+        began, before = self.since
+        made = self.done - before
+        if made < 1 or self.total <= self.done:
+            return None
+        return (time.monotonic() - began) / made * (self.total - self.done)
 
     @property
     def fraction(self) -> float:
@@ -59,6 +74,10 @@ class EvaluatorState:
     python: str = ""
     source: str = ""
     problem: str = ""
+    condition: str = "ready"
+    """`ready`, or why there is none: `missing`, `unfinished`, `outdated`, `broken`, or `wrong` where one is named."""
+    noted: dict[str, Any] = field(default_factory=dict)
+    """What was noted of its environment when that was made."""
 
 
 _last: Job | None = None
@@ -88,9 +107,9 @@ def refresh_evaluator() -> None:
     global _evaluator  # noqa: PLW0603
     try:
         choice = evaluator_choice()
-        _evaluator = EvaluatorState(str(choice.python), choice.source)
+        _evaluator = EvaluatorState(str(choice.python), choice.source, noted=facts(choice.python.parent.parent))
     except BadInputError as error:
-        _evaluator = EvaluatorState(problem=str(error))
+        _evaluator = EvaluatorState(problem=str(error), condition=getattr(error, "condition", "wrong"))
     redraw()
 
 
@@ -129,16 +148,21 @@ def start_quiet(
     arguments: Sequence[str],
     finish: Callable[[list[Message]], None],
     heard: Callable[[Message], None] | None = None,
+    *,
+    failed: Callable[[str], None] | None = None,
+    prefix: Sequence[str] | None = None,
+    line: str | None = None,
 ) -> Job:
     """Start a small command that no panel tells of, beside the job and other quiet ones; `state` says how it ended.
 
     One that still runs under the same `key` is cancelled, and its results are dropped. `heard` is called with every
-    message as it comes, `finish` with the results where it ends well; both on the main thread. Raises BadInputError
-    where there is no evaluator.
+    message as it comes, `finish` with the results where it ends well, `failed` with the error where it does not; all on
+    the main thread. `prefix` takes the place of the evaluator's own, `line` is what the command reads first. Raises
+    BadInputError where there is no evaluator.
     """
     stop_quiet(key)
-    job = _started(key, arguments, finish, None)
-    job.heard = heard
+    job = _started(key, arguments, finish, prefix, line)
+    job.heard, job.failed = heard, failed
     _quiet[key] = job
     return job
 
@@ -151,17 +175,21 @@ def stop_quiet(key: str) -> None:
 
 
 def _started(
-    title: str, arguments: Sequence[str], finish: Callable[[list[Message]], None], prefix: Sequence[str] | None
+    title: str,
+    arguments: Sequence[str],
+    finish: Callable[[list[Message]], None],
+    prefix: Sequence[str] | None,
+    line: str | None = None,
 ) -> Job:
     command = [*(prefix if prefix is not None else find_evaluator()), *arguments]
-    job = Job(title, EvaluatorProcess(command, child_environment(bpy.app.binary_path)), finish)
+    job = Job(title, EvaluatorProcess(command, child_environment(bpy.app.binary_path), line=line), finish)
     if not bpy.app.background and not bpy.app.timers.is_registered(_tick):
         bpy.app.timers.register(_tick, first_interval=INTERVAL, persistent=True)
     return job
 
 
 def _abandon(job: Job) -> None:
-    job.finish, job.heard = _drop, None
+    job.finish, job.heard, job.failed = _drop, None, None
     job.process.cancel()
     _abandoned.append(job)
 
@@ -228,6 +256,8 @@ def _take(job: Job, message: Message) -> None:
     if job.heard is not None:
         job.heard(message)
     if message.type == "progress":
+        if message.stage != job.stage or message.done < job.done:
+            job.since = (time.monotonic(), message.done)
         job.stage, job.done, job.total, job.text = message.stage, message.done, message.total, message.text
     elif message.type == "status":
         job.text, job.stage, job.done, job.total = message.text, "", 0, 0
@@ -253,7 +283,11 @@ def _end(job: Job, status: int) -> None:
             job.error = str(error)
     else:
         job.state = "failed"
-        job.error = job.error or f"the evaluator ended with status {status} and no reason; see Copy Details"
+        last = job.details.splitlines()[-1:]
+        said = [line.removeprefix("matchcut: ") for line in last if line.startswith("matchcut: ")]
+        job.error = job.error or next(iter(said), f"the evaluator ended with status {status}; Copy Details tells more")
+    if job.state == "failed" and job.failed is not None:
+        job.failed(job.error)
     if job is _last:
         refresh_evaluator()
 

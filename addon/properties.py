@@ -4,10 +4,13 @@
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, PointerProperty, StringProperty
 
+from .sidebar.compare.properties import MATCHCUT_PG_compare
+from .sidebar.match_camera.properties import MATCHCUT_PG_match_camera
 from .sidebar.properties import PATH_OPTIONS
 from .sidebar.reference.properties import MATCHCUT_PG_reference
 from .sidebar.render.properties import MATCHCUT_PG_render
 from .sidebar.results.properties import MATCHCUT_PG_results
+from .sidebar.score.properties import MATCHCUT_PG_score, known_judges
 
 SETTING_ITEMS = (
     ("proxy", "Proxy", "Simple shapes stand in for the subjects: camera, layout and motion are judged"),
@@ -19,6 +22,10 @@ SETTING_ITEMS = (
 class MATCHCUT_PG_scene(bpy.types.PropertyGroup):
     """Matchcut's part of a scene, `scene.matchcut`."""
 
+    version: IntProperty()  # type: ignore[valid-type]
+    """Of the layout of these properties, as in state.py."""
+    base: StringProperty()  # type: ignore[valid-type]
+    """The folder that `//` of these paths means; state.py sees to it."""
     reference: PointerProperty(type=MATCHCUT_PG_reference)  # type: ignore[valid-type]
     setting: EnumProperty(  # type: ignore[valid-type]
         name="Setting",
@@ -45,6 +52,8 @@ class MATCHCUT_PG_scene(bpy.types.PropertyGroup):
     judge: StringProperty(  # type: ignore[valid-type]
         name="Judge",
         description="Model that rates the checks, such as local:http://127.0.0.1:8000/v1#MODEL",
+        search=known_judges,
+        search_options={"SUGGESTION"},
     )
     output: StringProperty(  # type: ignore[valid-type]
         name="Output",
@@ -52,7 +61,10 @@ class MATCHCUT_PG_scene(bpy.types.PropertyGroup):
         subtype="DIR_PATH",
         options=PATH_OPTIONS,
     )
+    match_camera: PointerProperty(type=MATCHCUT_PG_match_camera)  # type: ignore[valid-type]
+    compare: PointerProperty(type=MATCHCUT_PG_compare)  # type: ignore[valid-type]
     render: PointerProperty(type=MATCHCUT_PG_render)  # type: ignore[valid-type]
+    score: PointerProperty(type=MATCHCUT_PG_score)  # type: ignore[valid-type]
     results: PointerProperty(type=MATCHCUT_PG_results)  # type: ignore[valid-type]
 
 

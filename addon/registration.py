@@ -5,17 +5,20 @@ from typing import Any
 
 import bpy
 
-from . import jobs, preferences, properties
+from . import jobs, properties, state, translations
 from .bridge import panel as bridge_panel
-from .sidebar import kept
+from .preferences import panel as preferences
+from .sidebar import icons, kept, keymap, menu
 from .sidebar import properties as shared_properties
+from .sidebar.compare import panel as compare
 from .sidebar.evaluator import panel as evaluator
+from .sidebar.match_camera import panel as match_camera
 from .sidebar.reference import panel as reference
 from .sidebar.render import panel as render
 from .sidebar.results import panel as results
 from .sidebar.score import panel as score
 
-SIDEBAR = (reference, render, score, results, evaluator)
+SIDEBAR = (reference, match_camera, compare, render, score, results, evaluator)
 """The tab's panels in the order of the work."""
 CLASSES = (
     *preferences.CLASSES,
@@ -23,8 +26,9 @@ CLASSES = (
     *(cls for feature in SIDEBAR for cls in feature.CLASSES),
     *properties.CLASSES,
     *bridge_panel.CLASSES,
+    *menu.CLASSES,
 )
-MODULES = (properties, kept, jobs, *SIDEBAR, bridge_panel)
+MODULES = (translations, icons, properties, state, kept, jobs, preferences, *SIDEBAR, bridge_panel, keymap, menu)
 """Those that may have a register and an unregister of their own."""
 
 _command: Any = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from ..evaluator.protocol.timeline import Timeline, format_rate
@@ -25,12 +26,22 @@ NEUTRAL: dict[str, Any] = {
 
 def scene_rate(scene: Any) -> Fraction:
     """The scene's frames per second as the simplest fraction that its `fps` and `fps_base` can mean."""
-    value = Fraction(scene.render.fps) / Fraction(scene.render.fps_base)
+    return _simplest_rate(scene.render.fps, scene.render.fps_base)
+
+
+@lru_cache(maxsize=32)  # panels ask each time that they are drawn
+def _simplest_rate(fps: int, fps_base: float) -> Fraction:
+    value = Fraction(fps) / Fraction(fps_base)
     for denominator in (1, 1001, *range(2, 1001)):
         rate = Fraction(round(value * denominator), denominator)
         if abs(rate - value) <= value * RATE_ERROR:
             return rate
     return value.limit_denominator(1_000_000)
+
+
+def rate_text(rate: Fraction) -> str:
+    """A rate as a person reads it: `25`, or `23.976 (24000/1001)`."""
+    return str(rate) if rate.denominator == 1 else f"{float(rate):.3f} ({rate})"
 
 
 def runs_at(scene: Any, rate: Fraction) -> bool:
@@ -80,7 +91,13 @@ def match_timeline(scene: Any, timeline: Timeline) -> list[str]:
 
 def timeline_problems(scene: Any, timeline: Timeline) -> list[str]:
     """What keeps the scene from being rendered on the timeline, one line each; empty where nothing does."""
-    return list(_problems(scene, timeline))
+    camera = [] if has_camera(scene) else [f"scene {scene.name!r} has no camera; add one and make it the active camera"]
+    return [*camera, *off_timeline(scene, timeline)]
+
+
+def off_timeline(scene: Any, timeline: Timeline) -> list[str]:
+    """What `match_timeline` would set right, one line each; empty where the scene is on the timeline."""
+    return list(_differences(scene, timeline))
 
 
 def has_camera(scene: Any) -> bool:
@@ -88,9 +105,7 @@ def has_camera(scene: Any) -> bool:
     return scene.camera is not None or any(marker.camera for marker in scene.timeline_markers)
 
 
-def _problems(scene: Any, timeline: Timeline) -> Iterator[str]:
-    if not has_camera(scene):
-        yield f"scene {scene.name!r} has no camera; add one and make it the active camera"
+def _differences(scene: Any, timeline: Timeline) -> Iterator[str]:
     own, render = scene_timeline(scene), scene.render
     if (own.width, own.height) != (timeline.width, timeline.height):
         yield f"the scene renders {own.width}x{own.height}; the reference is {timeline.width}x{timeline.height}"
@@ -99,7 +114,7 @@ def _problems(scene: Any, timeline: Timeline) -> Iterator[str]:
     if render.use_border:
         yield "the scene renders a border region only; the reference is the whole picture"
     if not runs_at(scene, timeline.rate):
-        yield f"the scene runs at {format_rate(own.rate)} fps; the reference at {format_rate(timeline.rate)}"
+        yield f"the scene runs at {rate_text(own.rate)} fps; the reference at {rate_text(timeline.rate)}"
     if render.frame_map_old != render.frame_map_new:
         yield f"the scene's time is stretched {render.frame_map_old}:{render.frame_map_new}; the reference's is not"
     if own.frames != timeline.frames or scene.frame_step != 1:

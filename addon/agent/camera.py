@@ -25,6 +25,17 @@ LENS_PATHS: Final = ("lens", "shift_x", "shift_y")
 
 
 @dataclass(frozen=True)
+class Plan:
+    """What is to be laid down, checked whole."""
+
+    cameras: tuple[tuple[str, Sequence[Key], Any], ...]
+    """Name, keys, and the object where there is one."""
+    sensor: tuple[str, float, float]
+    """Fit, width and height in mm."""
+    interpolation: str
+
+
+@dataclass(frozen=True)
 class Key:
     """A camera at one frame of the reference; `frame` is None where it stands still."""
 
@@ -67,34 +78,45 @@ def set_camera(
     its first frame on. Everything is checked before anything is changed; in a window the whole is one undo step.
     """
     scene = _scene()
+    plan = planned(scene, cameras, sensor, interpolation)
+    HISTORY.begin()
+    step = ""
+    try:
+        told, notes = lay_down(scene, plan)
+    finally:  # what was done before an unforeseen error can be taken back too
+        step = HISTORY.end(f"Agent: {plain_text(label).strip() or 'camera'}"[:LABEL_LIMIT])
+    return {"cameras": told, "notes": [plain_text(note) for note in notes], "undo_step": step}
+
+
+def planned(scene: Any, cameras: list[dict[str, Any]], sensor: dict[str, Any], interpolation: str = "LINEAR") -> Plan:
+    """What `set_camera` is asked for, checked. Raises BridgeCallError `bad_params`; nothing is changed."""
     wanted = [(entry["name"], _keys(entry)) for entry in _checked(cameras)]
     if interpolation not in INTERPOLATIONS:
         raise BridgeCallError("bad_params", f"interpolation is {interpolation!r}; expected {', '.join(INTERPOLATIONS)}")
     span = _sensor(sensor)
-    found = [_existing(scene, name) for name, _ in wanted]
-    HISTORY.begin()
-    step = ""
-    try:
-        told, notes = [], list[str]()
-        for (name, keys), item in zip(wanted, found, strict=True):
-            camera = item if item is not None else _made(scene, name)
-            notes += _make_own(camera)
-            camera.data.type = "PERSP"
-            camera.data.sensor_fit, camera.data.sensor_width, camera.data.sensor_height = span
-            camera.scale = (1.0, 1.0, 1.0)
-            notes += _lay_down(scene, camera, keys, interpolation)
-            frames = [key.frame for key in keys if key.frame is not None]
-            told.append(_told(camera, frames, created=item is None))
-            if len(wanted) > 1 and frames:
-                _bind(scene, camera, scene.frame_start + frames[0])
-            if scene.camera is None:
-                scene.camera = camera
-                notes.append(f"{camera.name} is now the scene's camera: it had none")
-        for layer in scene.view_layers:
-            layer.update()
-    finally:  # what was done before an unforeseen error can be taken back too
-        step = HISTORY.end(f"Agent: {plain_text(label).strip() or 'camera'}"[:LABEL_LIMIT])
-    return {"cameras": told, "notes": [plain_text(note) for note in dict.fromkeys(notes)], "undo_step": step}
+    return Plan(tuple((name, keys, _existing(scene, name)) for name, keys in wanted), span, interpolation)
+
+
+def lay_down(scene: Any, plan: Plan) -> tuple[list[dict[str, Any]], list[str]]:
+    """Do what is planned; what became of every camera, and what has to be said. Undo is the caller's."""
+    told, notes = [], list[str]()
+    for name, keys, item in plan.cameras:
+        camera = item if item is not None else _made(scene, name)
+        notes += _make_own(camera)
+        camera.data.type = "PERSP"
+        camera.data.sensor_fit, camera.data.sensor_width, camera.data.sensor_height = plan.sensor
+        camera.scale = (1.0, 1.0, 1.0)
+        notes += _set_or_key(scene, camera, keys, plan.interpolation)
+        frames = [key.frame for key in keys if key.frame is not None]
+        told.append(_told(camera, frames, created=item is None))
+        if len(plan.cameras) > 1 and frames:
+            _bind(scene, camera, scene.frame_start + frames[0])
+        if scene.camera is None:
+            scene.camera = camera
+            notes.append(f"{camera.name} is now the scene's camera: it had none")
+    for layer in scene.view_layers:
+        layer.update()
+    return told, list(dict.fromkeys(notes))
 
 
 def _told(camera: Any, frames: Sequence[int], *, created: bool) -> dict[str, Any]:
@@ -238,7 +260,7 @@ def _make_own(camera: Any) -> Iterator[str]:
             yield f"{camera.name} has an action of its own now: others shared it"
 
 
-def _lay_down(scene: Any, camera: Any, keys: Sequence[Key], interpolation: str) -> Iterator[str]:
+def _set_or_key(scene: Any, camera: Any, keys: Sequence[Key], interpolation: str) -> Iterator[str]:
     """Set or key place, rotation and lens."""
     path = ROTATION_PATHS.get(camera.rotation_mode, "rotation_euler")
     turns = _rotations(camera, keys, path, scene.frame_start)

@@ -8,6 +8,7 @@ import os
 from typing import Any, Final
 
 import bpy
+from bpy.app.translations import pgettext_rpt as translated
 
 from ...evaluator.environment.mcp_clients import CLIENTS, config_text
 from ...evaluator.protocol.errors import MatchcutError
@@ -43,7 +44,8 @@ class MATCHCUT_OT_bridge_start(bpy.types.Operator):
         except MatchcutError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        self.report({"INFO"}, f"Agents can connect to process {bridge.descriptor.pid}")
+        told = translated("Agents can connect to process {number}").format(number=bridge.descriptor.pid)
+        self.report({"INFO"}, told)
         return {"FINISHED"}
 
 
@@ -70,9 +72,11 @@ class MATCHCUT_OT_bridge_allow_python(bpy.types.Operator):
 
     bl_idname = "matchcut.bridge_allow_python"
     bl_label = "Allow Python"
+    bl_description = "Let connected agents run Python in this Blender for a while"
 
     period: bpy.props.EnumProperty(  # type: ignore[valid-type]
         name="Period",
+        description="How long agents may run Python",
         items=[(key, label, f"Allow it {words}") for key, (label, words, _) in PERIODS.items()],
         default="MINUTES",
         options={"SKIP_SAVE"},
@@ -130,6 +134,7 @@ class MATCHCUT_OT_copy_config(bpy.types.Operator):
 
     client: bpy.props.EnumProperty(  # type: ignore[valid-type]
         name="Client",
+        description="Program whose agent is to use this Blender",
         items=[(key, one.label, one.note) for key, one in CLIENTS.items()],
         options={"SKIP_SAVE"},
     )
@@ -146,7 +151,7 @@ class MATCHCUT_OT_copy_config(bpy.types.Operator):
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         context.window_manager.clipboard = text
-        self.report({"INFO"}, f"Copied. {CLIENTS[self.client].note}")
+        self.report({"INFO"}, f"{translated('Copied.')} {CLIENTS[self.client].note}")
         return {"FINISHED"}
 
 

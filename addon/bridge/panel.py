@@ -8,6 +8,7 @@ from itertools import groupby, islice
 from typing import Any, Final
 
 import bpy
+from bpy.app.translations import pgettext_iface as translated
 
 from ..sidebar.base import SidebarPanel
 from ..sidebar.layout import paragraph
@@ -38,7 +39,8 @@ class MATCHCUT_PT_agent(SidebarPanel, bpy.types.Panel):
             paragraph(layout, context, "Off: no agent can connect.", "UNLINKED")
         else:
             layout.operator("matchcut.bridge_stop", icon="CANCEL")
-            paragraph(layout, context, f"On, as process {bridge.descriptor.pid}. Agents can look.", "LINKED")
+            told = translated("On, as process {number}. Agents can look.").format(number=bridge.descriptor.pid)
+            paragraph(layout, context, told, "LINKED")
             _draw_trust(layout, bridge.trust)
         layout.operator_menu_enum("matchcut.copy_config", "client", text="Copy Config", icon="COPYDOWN")
 
@@ -48,7 +50,7 @@ def _draw_trust(layout: bpy.types.UILayout, trust: Trust) -> None:
     if left:
         row = layout.row(align=True)
         row.alert = True
-        row.label(text=f"Python: {left_text(left)}", icon="UNLOCKED")
+        row.label(text=translated("Python: {time}").format(time=left_text(left)), icon="UNLOCKED")
         row.operator("matchcut.bridge_forbid_python", text="", icon="X")
         return
     column = layout.column(align=True)
@@ -101,7 +103,8 @@ class MATCHCUT_PT_agent_calls(_RunningPanel, bpy.types.Panel):
             for record in records:
                 _draw_call(column, record)
         if bridge is not None and bridge.dispatcher.calls > SHOWN_CALLS:
-            column.label(text=f"{bridge.dispatcher.calls} calls since Start", icon="BLANK1")
+            told = translated("{count} calls since Start").format(count=bridge.dispatcher.calls)
+            column.label(text=told, icon="BLANK1")
         if not log:
             column.label(text="No calls yet", icon="BLANK1")
 

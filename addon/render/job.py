@@ -36,7 +36,7 @@ def run_job(folder: Path, frames: tuple[int, int] | None = None, skip: Collectio
         try:
             job = RenderJob.read(folder)
             first, last = frames or (job.first, job.last)
-            status.total = (last - first + 1) * (job.pictures + job.passes)
+            status.total = len(job.wanted(first, last)) * (job.pictures + job.passes)
             clock.write()
             enable_addons(job.addons)
             _open_scene(folder, job, clock)
@@ -123,7 +123,7 @@ def _render(folder: Path, job: RenderJob, frames: tuple[int, int], skip: Collect
     status.notes += mute_file_outputs(scene)
     clock.enter("rendering")
     if job.pictures:
-        render_pictures(folder, job, [frame for frame in range(frames[0], frames[1] + 1) if frame not in skip], clock)
+        render_pictures(folder, job, [frame for frame in job.wanted(*frames) if frame not in skip], clock)
     if job.passes:
         notes = render_geometry(folder, job, _chunks(job, frames, skip), clock)
         status.notes += [note for note in notes if note not in status.notes]

@@ -10,6 +10,7 @@ import bpy
 
 from ...evaluator.protocol.errors import MatchcutError
 from .. import jobs
+from .icons import icon_id
 
 
 class SidebarPanel:
@@ -18,6 +19,16 @@ class SidebarPanel:
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
     bl_category = "Matchcut"
+
+    @property
+    def own_icon(self) -> int:
+        """The icon of the panel's name, as a layout's `icon_value`: `MATCHCUT_PT_results` has results.png."""
+        return icon_id(type(self).__name__.removeprefix("MATCHCUT_PT_"))
+
+    def draw_header(self, context: Any) -> None:
+        """The panel's icon before its label."""
+        if self.own_icon:
+            self.layout.label(icon_value=self.own_icon)  # type: ignore[attr-defined]
 
     def aligned(self) -> Any:
         """The panel's layout with labels on the left, as Blender's own panels have them."""

@@ -5,6 +5,9 @@ from typing import Any
 
 import blf
 import bpy
+from bpy.app.translations import pgettext_iface as translated
+
+from .icons import icon_id
 
 MARGIN = 58
 """Pixels at resolution scale 1 that the tabs and a panel's edges take from the region's width."""
@@ -38,12 +41,12 @@ def wrap(text: str, width: float, text_width: Any) -> list[str]:
 
 
 def text_lines(context: Any, text: str, share: float = 1.0, icon: str = "NONE") -> list[str]:
-    """`text` in lines that fit `share` of the sidebar's present width, beside an icon where there is one."""
+    """`text` in the interface's language, in lines for a share of the sidebar's width, beside an icon if any."""
     style = context.preferences.ui_styles[0].widget
     scale = context.preferences.system.ui_scale
     blf.size(0, style.points * scale)
     width = (context.region.width - MARGIN * scale) * share - scale * (0 if icon == "NONE" else ICON)
-    return wrap(text, max(60.0, width), lambda line: blf.dimensions(0, line)[0])
+    return wrap(translated(text), max(60.0, width), lambda line: blf.dimensions(0, line)[0])
 
 
 def paragraph(layout: bpy.types.UILayout, context: Any, text: str, icon: str = "NONE", *, alert: bool = False) -> None:
@@ -51,7 +54,8 @@ def paragraph(layout: bpy.types.UILayout, context: Any, text: str, icon: str = "
     column = layout.column(align=True)
     column.alert = alert
     for number, line in enumerate(text_lines(context, text, icon=icon)):
-        column.label(text=line, icon=icon if number == 0 else ("BLANK1" if icon != "NONE" else "NONE"))
+        shown = icon if number == 0 or icon == "NONE" else "BLANK1"
+        column.label(text=line, icon=shown, translate=False)
 
 
 def fact(layout: bpy.types.UILayout, context: Any, label: str, text: str, icon: str = "NONE") -> None:
@@ -59,10 +63,25 @@ def fact(layout: bpy.types.UILayout, context: Any, label: str, text: str, icon: 
     split = layout.split(factor=1 - VALUE_SHARE)
     left = split.column(align=True)
     left.alignment = "RIGHT"
-    left.label(text=label)
+    for line in text_lines(context, label, 1 - VALUE_SHARE):
+        left.label(text=line, translate=False)
     right = split.column(align=True)
     for number, line in enumerate(text_lines(context, text, VALUE_SHARE - GAP, icon)):
-        right.label(text=line, icon=icon if number == 0 else ("BLANK1" if icon != "NONE" else "NONE"))
+        shown = icon if number == 0 or icon == "NONE" else "BLANK1"
+        right.label(text=line, icon=shown, translate=False)
+
+
+def empty_state(layout: bpy.types.UILayout, context: Any, icon: str, text: str) -> None:
+    """What a panel shows before there is anything in it: an icon of ours, large, and what to do first."""
+    column = layout.column()
+    if icon_id(icon):
+        picture = column.row()
+        picture.alignment = "CENTER"
+        picture.template_icon(icon_value=icon_id(icon), scale=2.5)
+    for line in text_lines(context, text):
+        row = column.row()
+        row.alignment = "CENTER"
+        row.label(text=line, translate=False)
 
 
 def sentence(text: str) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,11 +12,45 @@ from typing import Any
 import bpy
 
 from ...evaluator.protocol.errors import BadInputError
+from .reference import watch
 
 
 def absolute(path: str) -> Path:
     """A path of a property as an absolute one; `//` is the .blend file's folder."""
-    return Path(bpy.path.abspath(path)).absolute()
+    return Path(os.path.normpath(Path(bpy.path.abspath(path)).absolute()))
+
+
+def stored(path: Path) -> str:
+    """A path of ours as a property keeps it: relative to the .blend file's folder where it lies below it."""
+    return relative(str(path), folder_of(bpy.data.filepath), below=True)
+
+
+def folder_of(filepath: str) -> str:
+    """The folder of a .blend file; empty where it was never saved."""
+    return str(Path(filepath).parent) if filepath else ""
+
+
+def relative(path: str, folder: str, *, below: bool = False, flavour: Any = os.path) -> str:
+    """The absolute `path` as `//…` from `folder`, with forward slashes as Blender writes them.
+
+    It stays as it is where there is no folder, where it is on another drive, or, with `below`, where it is not below
+    the folder. `flavour` is os.path, or for tests that of another system.
+    """
+    if not folder or path.startswith("//") or not flavour.isabs(path):
+        return path
+    try:
+        found = flavour.relpath(path, folder)
+    except ValueError:  # another drive of Windows
+        return path
+    outside = found == ".." or found.startswith(".." + flavour.sep)
+    return path if below and outside else "//" + found.replace(flavour.sep, "/")
+
+
+def rebased(path: str, old: str, new: str, flavour: Any = os.path) -> str:
+    """A path `//…` from the folder `old` as one from `new`, so that it names the same file; any other as it is."""
+    if not path.startswith("//") or not old or old == new:
+        return path
+    return relative(flavour.normpath(flavour.join(old, path[2:])), new, flavour=flavour)
 
 
 def existing(stored: str, what: str) -> Path:
@@ -33,11 +68,19 @@ def there(path: Path | None, what: str) -> Path:
     return path
 
 
-def reference_file(scene: Any) -> Path:
-    """The scene's reference. Raises BadInputError where none is picked, or where it is not there."""
+def picked_file(scene: Any) -> Path:
+    """The video that is picked, read or not. Raises BadInputError where none is, or where it is not there."""
     if not scene.matchcut.reference.path:
         raise BadInputError("no reference is picked; choose the video to rebuild in the Reference panel")
     return existing(scene.matchcut.reference.path, "reference")
+
+
+def reference_file(scene: Any) -> Path:
+    """The scene's reference. Raises BadInputError as `picked_file`, and where it is another file than was read."""
+    file, reference = picked_file(scene), scene.matchcut.reference
+    if reference.read and watch.look(file, reference.read_mark) == "changed":
+        raise BadInputError(f"{file}: it is another video than was read; press Read Again in the Reference panel")
+    return file
 
 
 def output_folder(scene: Any) -> Path:

@@ -23,6 +23,7 @@ from ..shots.records import DETECTORS
 if TYPE_CHECKING:
     from ..checklist.whole import Seen
 
+SUBCOMMANDS = {"import": "checklist_import"}
 NO_DETECTOR = "none"
 
 DESCRIPTION = """Check the files of a checklist or of a whole benchmark, or count what they ask.
@@ -34,6 +35,7 @@ benchmark.json in it (docs/formats.md).
   matchcut checklist validate BENCH --no-videos              what the JSON files alone tell, at once
   matchcut checklist validate clips/ --reference shot.mp4    also place, length and cuts of the clips
   matchcut checklist stats BENCH                             videos, seconds, clips, checks by category and setting
+  matchcut checklist import --help                           annotations of others, as CineRecon's, as clips
 
 Every line is FILE: PLACE: REASON, where PLACE is the path inside the JSON file, such as checks/3/start. A clip's cuts
 are compared with those that the detector finds in the reference; where it errs (a dissolve, a flash), choose another

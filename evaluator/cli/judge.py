@@ -7,24 +7,28 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..checklist.records import SETTINGS
 from ..protocol.errors import ExitStatus
 from ..protocol.messages import Reporter
 from . import judge_reliability, judge_sample
+from .arguments import count, positive
 
 if TYPE_CHECKING:
     from ..judge.benchmark import RunSummary
     from ..judge.prices import Budget
     from ..judge.providers import Provider
 
+SUBCOMMANDS: Final = {"key": "judge_key", "test": "judge_test"}
 DESCRIPTION = """Have a judge rate the submissions of a benchmark, and see how far its ratings can be trusted.
 
   matchcut judge run BENCH --runs RUNS --out RESULTS --judge openai:MODEL --effort high
   matchcut judge reliability RESULTS --benchmark BENCH
   matchcut judge controls BENCH --out RUNS
   matchcut judge sample --demo demo --out trial
+  matchcut judge test openai:MODEL
+  matchcut judge key
 
 matchcut judge COMMAND --help tells more; matchcut table prints the scores."""
 
@@ -97,39 +101,23 @@ def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--configuration", action="append", default=[], metavar="NAME", help="only this one; repeatable")
     which.add_argument("--setting", action="append", choices=SETTINGS, default=[], help="only this one; repeatable")
     which.add_argument("--video", action="append", default=[], metavar="ID", help="only this one; repeatable")
-    which.add_argument("--repeats", type=_count, default=1, metavar="K", help="ask K times for each (default: 1)")
+    which.add_argument("--repeats", type=count, default=1, metavar="K", help="ask K times for each (default: 1)")
     how = parser.add_argument_group("how it is asked")
     how.add_argument("--effort", metavar="E", help="none, minimal, low, medium, high, xhigh or max")
-    how.add_argument("--max-output-tokens", type=_count, metavar="N", help="of an answer, thoughts included")
-    how.add_argument("--timeout", type=_positive, metavar="S", help="seconds for a whole request (default: 1800)")
-    how.add_argument("--concurrency", type=_count, metavar="N", help="requests at once (default: 8; own servers: 1)")
+    how.add_argument("--max-output-tokens", type=count, metavar="N", help="of an answer, thoughts included")
+    how.add_argument("--timeout", type=positive, metavar="S", help="seconds for a whole request (default: 1800)")
+    how.add_argument("--concurrency", type=count, metavar="N", help="requests at once (default: 8; own servers: 1)")
     how.add_argument("--base-url", metavar="URL", help="another address of the same service")
-    how.add_argument("--max-images", type=_count, metavar="N", help="that the service takes in one request")
-    how.add_argument("--max-request-mb", type=_positive, metavar="MB", help="that the service takes in one request")
+    how.add_argument("--max-images", type=count, metavar="N", help="that the service takes in one request")
+    how.add_argument("--max-request-mb", type=positive, metavar="MB", help="that the service takes in one request")
     how.add_argument("--batch", action="store_true", help="openai and anthropic: cheaper, within a day")
-    how.add_argument("--poll", type=_positive, default=60.0, metavar="S", help="batch: seconds between looks")
+    how.add_argument("--poll", type=positive, default=60.0, metavar="S", help="batch: seconds between looks")
     how.add_argument("--no-png", action="store_true", help="keep the images only as they are sent, not without loss")
     money = parser.add_argument_group("what it may cost in this run")
-    money.add_argument("--budget-usd", type=_positive, metavar="X", help="dollars")
-    money.add_argument("--budget-tokens", type=_count, metavar="N", help="tokens, read and written")
+    money.add_argument("--budget-usd", type=positive, metavar="X", help="dollars")
+    money.add_argument("--budget-tokens", type=count, metavar="N", help="tokens, read and written")
     money.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own (matchcut-prices/1)")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the text")
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:13]) <= 10**12):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
-    return int(text)
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 10**9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return value
 
 
 def _run(args: argparse.Namespace, reporter: Reporter) -> int:

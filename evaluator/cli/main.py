@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score", "score a reconstruction against its reference and write a report"),
     "probe": ("probe", "show what a video really is: size, rate, frames, warnings"),
     "frames": ("frames", "show frames of a video: a labelled sheet, or single frames in detail"),
+    "decode": ("decode", "decode frames of a video ahead into the cache that the window shows them from"),
     "motion": ("motion", "measure what moves in a video: shots, the camera, and regions, as numbers"),
     "check": ("check", "compare the timelines and cuts of a reference and a reconstruction"),
     "compare": ("compare", "make a side-by-side video and a contact sheet of a reference and a reconstruction"),
@@ -35,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "conform": ("conform", "rewrite a reference at a constant rate, upright, and list every decision"),
     "encode": ("encode", "make a video of a folder of pictures at an exact rate"),
     "render": ("render", "render a scene on its reference's timeline in a child Blender"),
+    "farm": ("farm", "render a scene on a Flamenco farm, and collect the verified video"),
     "audit": ("audit", "look through a scene for what a reconstruction may not contain"),
     "package": ("package", "make the folder of deliverables from a finished render"),
     "validate": ("validate", "check a folder of deliverables as a stranger would"),
@@ -43,12 +45,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "checklist": ("checklist", "check the files of a checklist or a benchmark, and count what they ask"),
     "judge": ("judge", "have a judge rate the submissions of a benchmark, and see how far to trust it"),
     "table": ("table", "print the scores of a judged benchmark"),
+    "bench": ("bench", "let agents rebuild the videos of a benchmark, and judge what they hand in"),
     "agreement": ("agreement", "ask people to compare reconstructions, and whether they agree with the judge"),
     "schemas": ("schemas", "write the JSON Schemas of all files"),
     "mcp": ("mcp", "serve a Blender scene to an agent over MCP (stdio)"),
     "extension": ("extension", "build the Blender extension's zip"),
     "doctor": ("doctor", "show what was found, what is missing, and what mends it"),
     "setup": ("setup", "make the environments that the commands run in"),
+    "cache": ("cache", "show what the caches hold, and empty them"),
     "perf": ("perf", "measure what the commands cost, as ratios in one run (from a checkout)"),
     "test": ("test", "run the tests that this machine allows"),
 }
@@ -203,6 +207,9 @@ def _run(arguments: list[str]) -> int:
         "--follow-parent", action="store_true", help="stop, as if cancelled, when standard input ends (for programs)"
     )
     parsed = parser.parse_args(rest)
+    read_input = getattr(module, "read_input", None)
+    if read_input is not None:  # before its end is waited for
+        read_input(parsed)
     if parsed.follow_parent:
         follow_parent(_end_with_parent)
     return run_command(module, parsed)

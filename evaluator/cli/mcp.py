@@ -79,6 +79,11 @@ def add_task_arguments(parser: argparse.ArgumentParser) -> None:
     task.add_argument("--output", type=Path, metavar="DIR", help="where renders and the submission go; is made")
     task.add_argument("--benchmark", action="store_true", help="no tool that scores; needs the three above")
     task.add_argument(
+        "--no-refine",
+        action="store_true",
+        help="rendering, looking and comparing end with the first render of all frames",
+    )
+    task.add_argument(
         "--transcript", type=Path, metavar="FILE",
         help="append every request with its time, sizes and outcome (default with --benchmark: OUTPUT.jsonl)",
     )  # fmt: skip
@@ -95,6 +100,7 @@ def task_arguments(args: argparse.Namespace) -> list[str]:
     found = [f"--{name}={path.absolute()}" for name, path in paths.items() if path is not None]
     found += [f"--folder={folder.absolute()}" for folder in args.folder]
     found += [f"--{name}={value}" for name in ("instance", "setting") if (value := getattr(args, name)) is not None]
+    found += ["--no-refine"] if args.no_refine else []
     return found + [f"--{name}" for name in ("headless", "benchmark") if getattr(args, name)]
 
 
@@ -176,7 +182,7 @@ def _task(args: argparse.Namespace) -> Task:
         if output.exists() and not output.is_dir():
             raise BadInputError(f"{output}: this is a file; give --output a folder")
         output.mkdir(parents=True, exist_ok=True)
-    return Task(reference, args.setting or "simplified", output, args.benchmark)
+    return Task(reference, args.setting or "simplified", output, args.benchmark, args.no_refine)
 
 
 def _refuse_benchmark(path: Path | None, option: str) -> None:

@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("video", type=Path, metavar="VIDEO", help="the video")
     parser.add_argument("--shot", type=int, metavar="N", help="this shot alone, counted from 0")
+    parser.add_argument("--at", type=int, metavar="FRAME", help="the shot with this frame alone")
     parser.add_argument("--most", type=int, metavar="N", help="frames that are measured of a shot, 2 to 240")
     parser.add_argument("--cache", type=Path, metavar="DIR", help="default: in this user's cache")
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="write it there too")
@@ -47,8 +48,10 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
 
     if args.most is not None and not 2 <= args.most <= 240:
         raise BadInputError(f"--most {args.most}: has to be from 2 to 240 frames")
+    if args.shot is not None and args.at is not None:
+        raise BadInputError("--shot and --at both choose a shot; leave out one")
     cache = args.cache or cache_folder("motion")
-    found = measure_motion(args.video, shot=args.shot, most=args.most, reporter=reporter, cache=cache)
+    found = measure_motion(args.video, shot=args.shot, at=args.at, most=args.most, reporter=reporter, cache=cache)
     if args.out is not None:
         found.write(args.out)
     data = found.model_dump(mode="json")

@@ -24,10 +24,13 @@ what is odd about it. What the header claims stands beside it.
 examples:
   matchcut probe shot.mp4
   matchcut probe shot.mp4 --json
+  matchcut probe shot.mp4 --shots --picture first.png
   matchcut probe -- -odd-name.mp4"""
 
 MOST_ROWS = 8
 """Of one kind, in the table; the JSON document holds all."""
+PICTURE_SIZE = 256
+"""Longer side of the picture of the first frame, in pixels."""
 
 _RATE_SOURCES = {
     "timestamps": "from the timestamps",
@@ -41,12 +44,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="the video")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
     parser.add_argument("--shots", action="store_true", help="find cuts and fades too (docs/shots.md)")
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        metavar="FILE.png",
+        help=f"write the first frame, {PICTURE_SIZE} pixels on its longer side",
+    )
 
 
 def run(arguments: argparse.Namespace, reporter: Reporter) -> int:
     """Run the command; the answer goes to standard output."""
     from ..media.probe import probe
 
+    if arguments.picture is not None:
+        size = write_picture(arguments.file, arguments.picture)
+        if arguments.messages:  # before the long pass: it is there at once
+            reporter.result(str(arguments.picture), {"size": list(size)})
     shots = _shots(arguments.file, reporter) if arguments.shots else None  # the pass that finds them is probe's too
     info = probe(arguments.file)
     data = info.model_dump(mode="json")
@@ -55,13 +68,57 @@ def run(arguments: argparse.Namespace, reporter: Reporter) -> int:
     if arguments.messages:
         for warning in info.warnings:
             reporter.warning(warning)
-        reporter.result("", data)
+        reporter.result("", {**data, "conform": to_conform(info)})
     elif arguments.json:
         sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     else:
         found = [] if shots is None else [("cuts", ", ".join(map(str, shots.cuts)) or "none")]
         sys.stdout.write(table([*rows(info), *found]))
     return ExitStatus.DONE
+
+
+def to_conform(info: VideoInfo) -> list[str]:
+    """What `matchcut conform` would mend about a video, one line each; empty where it may be rebuilt as it is.
+
+    The lines about its timestamps are those of its warnings.
+    """
+    from ..media.probe import timing_warnings
+
+    found = [] if info.constant_rate else timing_warnings(info)
+    if info.hidden_frames:
+        found.append(f"an edit list hides {info.hidden_frames} of the file's frames; some programs show them")
+    if info.rotation_deg or info.mirrored:
+        turned = f"turned by {(360 - info.rotation_deg) % 360}°" if info.rotation_deg else ""
+        how = " and ".join(word for word in (turned, "mirrored" if info.mirrored else "") if word)
+        found.append(f"the picture is stored {how}")
+    if info.pixel_aspect != "1:1":
+        found.append(f"its pixels are not square ({info.pixel_aspect})")
+    width, height = info.timeline.width, info.timeline.height
+    if width % 2 or height % 2:
+        found.append(f"{width}×{height} is no even size, which a rendered video has to have")
+    return found
+
+
+def write_picture(path: Path, out: Path) -> tuple[int, int]:
+    """Write the first frame, scaled down, to `out` (PNG or JPEG); the video's own (width, height) as shown.
+
+    Raises BadInputError where no frame decodes, or `out` is no picture's name.
+    """
+    import cv2
+
+    from ..media.decode import stream
+    from ..media.resize import resized
+    from ..protocol.errors import BadInputError
+    from ..protocol.files import write_bytes
+
+    if out.suffix.lower() not in (".png", ".jpg", ".jpeg"):
+        raise BadInputError(f"{out}: a picture is a PNG or a JPEG file; give a name that ends in .png")
+    image = next(stream(path)).image
+    height, width = image.shape[:2]
+    scale = min(1.0, PICTURE_SIZE / max(width, height))
+    small = resized(image, (max(1, round(width * scale)), max(1, round(height * scale))))
+    write_bytes(out, cv2.imencode(out.suffix, cv2.cvtColor(small, cv2.COLOR_RGB2BGR))[1].tobytes())
+    return width, height
 
 
 def _shots(path: Path, reporter: Reporter) -> Shots:

@@ -14,19 +14,22 @@ from ..environment.blender import find_blender
 from ..media.probe import probe
 from ..protocol.errors import BadInputError, ExitStatus
 from ..protocol.messages import Reporter
+from ..render.content import scene_content
 from ..render.job import FRAME_LIMIT_SECONDS, render_scene
 
 DESCRIPTION = """Render a scene on its reference's timeline, in a child Blender; the scene's own file is not changed.
 
 DIR receives frames/, status.json, render.log, reconstruction.mp4 (where all frames are asked for) and, with --passes,
-geometry/. What disagrees with the reference's size, rate or length is told before the first frame. The same command
-again renders only what is missing or damaged; another scene, or options that change a pixel, start the job anew. A
-frame at which Blender crashes or stands still is tried twice, then named, and the rest goes on.
+geometry/. A part of the frames, or every nth, becomes preview.mp4, which plays at the right speed. What
+disagrees with the reference's size, rate or length is told before the first frame. The same command again renders only
+what is missing or damaged; another scene, or options that change a pixel, start the job anew. A frame at which Blender
+crashes or stands still is tried twice, then named, and the rest goes on.
 
 examples:
   matchcut render shot.blend --reference shot.mp4 --out rendered
   matchcut render shot.blend --reference shot.mp4 --out look --scale 0.25 --samples 16   a quick look
   matchcut render shot.blend --reference shot.mp4 --out part --frames 0-47               two seconds of it
+  matchcut render shot.blend --reference shot.mp4 --out look --every 4 --scale 0.5       every fourth frame
   matchcut render shot.blend --reference shot.mp4 --out all --device optix --passes      with depth and motion
   matchcut render shot.blend --reference shot.mp4 --out all --workers 2                  two Blenders side by side
   matchcut render shot.blend --reference shot.mp4 --out all --addon bl_ext.user_default.trees
@@ -45,12 +48,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reference", type=Path, required=True, metavar="R", help="the video whose timeline is used")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the job's folder")
     parser.add_argument("--frames", metavar="A-B", help="frames of the reference, from 0, both included (default: all)")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="of these only every Nth (default: 1)")
     parser.add_argument("--scale", type=float, default=1.0, metavar="S", help="times the reference's size (default: 1)")
     parser.add_argument("--samples", type=int, metavar="N", help="samples a pixel (default: the scene's)")
     parser.add_argument("--engine", metavar="E", help="cycles, eevee or workbench (default: the scene's)")
     parser.add_argument("--device", choices=DEVICES, default="auto", help="what Cycles computes on (default: auto)")
     parser.add_argument("--view-transform", metavar="V", help="as AgX or Standard (default: the scene's)")
     parser.add_argument("--passes", action="store_true", help="also write depth, motion, object ids and cameras")
+    parser.add_argument(
+        "--reusable", action="store_true",
+        help="look first at what the scene holds, so that a score of the same scene takes this render (--renders)",
+    )  # fmt: skip
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="Blenders at a time (default: 1)")
     parser.add_argument(
         "--frame-limit", type=float, default=FRAME_LIMIT_SECONDS, metavar="S",
@@ -80,8 +88,10 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     first, last = parse_frames(args.frames)
     timeline = probe(args.reference).timeline
     blender = find_blender(reporter.status)
+    content = scene_content(scene, blender=blender, reporter=reporter) if args.reusable else ""
     outcome = render_scene(
-        scene, args.out, timeline, blender=blender, reporter=reporter, first=first, last=last, scale=args.scale,
+        scene, args.out, timeline, blender=blender, reporter=reporter, first=first, last=last, step=args.every,
+        scale=args.scale, content=content,
         samples=args.samples, engine=args.engine, device=args.device, view_transform=args.view_transform,
         addons=args.addon, passes=args.passes, workers=args.workers, frame_limit=args.frame_limit or None,
     )  # fmt: skip
@@ -89,10 +99,11 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     answer = {
         "folder": str(outcome.folder),
         "video": str(outcome.video) if outcome.video else None,
+        "preview": str(outcome.preview) if outcome.preview else None,
         "geometry": str(outcome.geometry) if outcome.geometry else None,
         "status": asdict(status),
     }
-    made = outcome.video or outcome.folder / "frames"
+    made = outcome.video or outcome.preview or outcome.folder / "frames"
     reporter.result(str(made), answer)
     if args.messages:
         return ExitStatus.DONE

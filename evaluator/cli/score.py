@@ -12,8 +12,9 @@ from typing import Any
 
 from ..checklist.records import DIMENSIONS, SETTINGS
 from ..environment.blender import find_blender
+from ..pipeline.plan import ScorePlan
 from ..pipeline.request import SGC_ESTIMATORS, SGC_MODES
-from ..pipeline.score import ScoreRequest, score
+from ..pipeline.score import ScoreRequest, plan_score, score
 from ..protocol.errors import ExitStatus
 from ..protocol.messages import Reporter
 from ..report.brief import brief
@@ -37,7 +38,17 @@ DESCRIPTION = """Score a reconstruction against its reference: timeline, cuts, 3
 
 Give --reconstruction, --scene, or both. A scene alone is rendered on the reference's timeline; beside a video it is
 rendered for its depth and motion only, from which SGC is then exact; without a scene its geometry is estimated from
-the pictures. What cannot be scored is reported with the reason."""
+the pictures. What cannot be scored is reported with the reason. The same command again goes on where a run ended early.
+
+examples:
+  matchcut score --reference shot.mp4 --scene shot.blend --out scored
+  matchcut score --reference shot.mp4 --scene shot.blend --out scored --checklist clips --judge openai:MODEL --plan
+  matchcut score --reference shot.mp4 --scene shot.blend --out score-2 --renders .     takes a render of the same scene
+  matchcut score --reference shot.mp4 --reconstruction mine.mp4 --checklist clips --judge openai:MODEL --out scored
+
+--plan says what would be done and what would be sent to the judge at what cost, and does nothing of it. --renders takes
+a finished render from a folder below, if the scene and the files that it reads are what they were as it was rendered:
+earlier scores, and renders that were made with --reusable."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,6 +70,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--samples", type=int, metavar="N", help="render samples (default: as the scene says)")
     parser.add_argument("--engine", metavar="E", help="cycles, eevee or workbench (default: as the scene says)")
     parser.add_argument("--device", choices=DEVICES, default="auto", help="what Cycles computes on (default: auto)")
+    parser.add_argument("--view-transform", metavar="V", help="as AgX or Standard (default: the scene's)")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="Blenders at a time (default: 1)")
+    parser.add_argument("--renders", type=Path, metavar="DIR", help="look here for a render of the same scene first")
+    parser.add_argument(
+        "--judged", type=Path, metavar="DIR",
+        help="folder for what the judge says, which several scores can share (default: --out)",
+    )  # fmt: skip
+    parser.add_argument("--budget-usd", type=float, metavar="X", help="dollars that the judge may cost in this run")
+    parser.add_argument("--plan", action="store_true", help="only say what would be done, sent and paid")
     parser.add_argument(
         "--detector", choices=DETECTORS, default=DETECTORS[0], help="who finds the cuts (default: adaptive)"
     )
@@ -88,10 +108,20 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         samples=args.samples,
         engine=args.engine,
         device=args.device,
+        view_transform=args.view_transform,
+        workers=args.workers,
+        renders=args.renders,
+        judged=args.judged,
+        budget_usd=args.budget_usd,
         detector=args.detector,
         sgc_mode=args.sgc_mode,
         estimator=args.estimator,
     )
+    if args.plan:
+        _tell_plan(
+            plan_score(request, reporter=reporter, blender=lambda: find_blender(reporter.status)), args, reporter
+        )
+        return ExitStatus.DONE
     results = score(request, reporter=reporter, blender=lambda: find_blender(reporter.status))
     if args.messages:
         told = {"report": str(args.out / "report.html"), "brief": brief(results)}
@@ -101,6 +131,26 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     else:
         sys.stdout.write("\n".join([*summary_lines(results), "", f"report  {args.out / 'report.html'}"]) + "\n")
     return ExitStatus.DONE
+
+
+def _tell_plan(plan: ScorePlan, args: argparse.Namespace, reporter: Reporter) -> None:
+    if args.messages:
+        reporter.result("", plan.to_json())
+    elif args.json:
+        sys.stdout.write(json.dumps(plan.to_json(), indent=2, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write("\n".join(plan_lines(plan)) + "\n")
+
+
+def plan_lines(plan: ScorePlan) -> list[str]:
+    """The plan as aligned lines for a terminal."""
+    lines = _columns([(one.name, one.state, one.text) for one in plan.stages], indent="")
+    judge = plan.judge
+    if judge is not None and judge.requests:
+        cost = "its price is not known" if judge.usd is None else f"at most ${judge.usd:.2f}"
+        where = "" if judge.remote else ", on this machine"
+        lines.append(f"sends {judge.requests} requests to {judge.provider}:{judge.model}{where}, {cost}")
+    return lines
 
 
 def summary(results: Results) -> dict[str, Any]:

@@ -28,14 +28,16 @@ and a 95 % interval that draws whole videos. What was not judged is left out of 
 of judge controls are left out where no configuration is named."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser, *, benchmark_needed: bool = True) -> None:
     """The command's arguments."""
     from ..scoring.bootstrap import SAMPLES, SEED
     from ..tables.records import KINDS
     from ..tables.render import FORMATS
 
     parser.add_argument("results", type=Path, metavar="RESULTS", help="the folder that judge run wrote")
-    parser.add_argument("--benchmark", type=Path, required=True, metavar="BENCH", help="the folder of the benchmark")
+    parser.add_argument(
+        "--benchmark", type=Path, required=benchmark_needed, metavar="BENCH", help="the folder of the benchmark"
+    )
     parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="which table (default: scores)")
     parser.add_argument("--judge", metavar="JUDGE", help="whose ratings, where several judges rated")
     parser.add_argument(

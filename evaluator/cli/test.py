@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..environment.blender import find_blender
+from ..environment.condition import python_of
 from ..environment.create import (
     BPY,
     EVALUATOR,
@@ -24,7 +25,6 @@ from ..environment.create import (
     add_packages,
     default_folder,
     install,
-    python_of,
 )
 from ..environment.interpreters import BPY_VERSION, find_interpreter
 from ..protocol.children import child_environment

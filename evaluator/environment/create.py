@@ -7,36 +7,48 @@ test tools are an addition to both. Standard library only: this runs before any 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from ..protocol.cache import cache_folder
 from ..protocol.children import child_environment
 from ..protocol.errors import BadInputError, OperationalError
-from .interpreters import BPY_VERSION, NEWEST, OLDEST, find_interpreter, probe
+from ..protocol.files import write_bytes
+from ..protocol.lock import sole_user
+from .caches import bytes_below
+from .condition import FACTS, is_complete, python_of, settings_of, stamp_of
+from .downloads import Note, Progress, fetch, forget_others, reason
+from .interpreters import BPY_VERSION, NEWEST, OLDEST, Interpreter, find_interpreter, obstacle, probe
 
 LOCKS = Path(__file__).resolve().parent
 PACKAGE_ROOT = LOCKS.parents[1]
+_POLL = 0.5
+"""Seconds between looks at how many packages pip has put in."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of environment: its name, its lock file, and the interpreters that can hold it."""
+    """One kind of environment: its name, its lock file, the interpreters that can hold it, and the space it takes."""
 
     name: str
     lock: Path
     oldest: tuple[int, int]
     newest: tuple[int, int]
+    needs: int = 0
+    """Bytes, with its downloads."""
 
 
-EVALUATOR = Kind("evaluator", LOCKS / "evaluator.lock", OLDEST, NEWEST)
-BPY = Kind("bpy", LOCKS / "bpy.lock", BPY_VERSION, BPY_VERSION)
-Progress = Callable[[int, int, str], None]
-"""Told how many packages of how many are at hand, and the name of the one being fetched."""
+EVALUATOR = Kind("evaluator", LOCKS / "evaluator.lock", OLDEST, NEWEST, 900_000_000)
+BPY = Kind("bpy", LOCKS / "bpy.lock", BPY_VERSION, BPY_VERSION, 1_900_000_000)
 TEST_TOOLS = LOCKS / "tests.lock"
 
 
@@ -53,19 +65,6 @@ def default_folder(kind: Kind) -> Path:
     return data / "matchcut" / kind.name
 
 
-def python_of(folder: Path) -> Path:
-    """The interpreter of the environment in `folder`."""
-    return folder / "Scripts" / "python.exe" if os.name == "nt" else folder / "bin" / "python"
-
-
-def is_complete(folder: Path, lock: Path) -> bool:
-    """Whether `folder` holds a working environment made from exactly this lock file."""
-    try:
-        return _stamp(folder, lock).read_bytes() == lock.read_bytes() and python_of(folder).exists()
-    except OSError:
-        return False
-
-
 def bpy_python() -> Path | None:
     """Interpreter that has the bpy wheel: `$MATCHCUT_BPY_PYTHON`, else our own environment; None without either."""
     named = os.environ.get("MATCHCUT_BPY_PYTHON")
@@ -76,88 +75,198 @@ def bpy_python() -> Path | None:
 
 
 def install(
-    kind: Kind, folder: Path, *, say: Callable[[str], None], tell: Progress | None = None, python: str | None = None
+    kind: Kind,
+    folder: Path,
+    *,
+    say: Callable[[str], None],
+    tell: Progress | None = None,
+    python: str | None = None,
+    anew: bool = False,
 ) -> Path:
-    """Make the environment in `folder` unless it is complete already; returns its interpreter.
+    """Make the environment in `folder` unless it is complete already and not wanted `anew`; returns its interpreter.
 
-    An environment of another lock file is replaced; a folder that is none is left alone. A killed run leaves no stamp,
-    so the next one starts over; packages come from pip's cache then. Raises BadInputError where no interpreter fits or
-    the folder is another's, OperationalError where pip fails.
+    `python` is the interpreter to make it with, where it can: else another one of this machine's is taken. One of
+    another lock file or of a Python that is gone is made anew; a folder that is none is left alone. A run that fails or
+    is cancelled leaves no folder, a killed one leaves one without a stamp, and the next one starts over; what was
+    downloaded is kept. Raises BadInputError where no interpreter fits, the folder is another's or another run is at
+    work in it, OperationalError where there is too little space or the packages cannot be had.
     """
-    if is_complete(folder, kind.lock):
+    if is_complete(folder, kind.lock) and not anew:
         return python_of(folder)
-    chosen = probe(python) if python else find_interpreter(kind.oldest, kind.newest)
+    chosen = _interpreter(kind, python, say)
+    _require_ours(folder)
+    with _at_work(folder):
+        _discard(folder)
+        _require_space(kind, folder)
+        say(f"making the {kind.name} environment with Python {'.'.join(map(str, chosen.version))} in {folder}")
+        log_of(folder).unlink(missing_ok=True)
+        with _whole_or_gone(folder):
+            _make(chosen, kind, folder, tell)
+    return python_of(folder)
+
+
+def _make(chosen: Interpreter, kind: Kind, folder: Path, tell: Progress | None) -> None:
+    _run(
+        [chosen.path, "-m", "venv", str(folder)],
+        f"the {kind.name} environment could not be made",
+        partial(_note, log_of(folder)),
+    )
+    add_packages(folder, kind.lock, tell=tell)
+
+
+def _interpreter(kind: Kind, named: str | None, say: Callable[[str], None]) -> Interpreter:
+    why = obstacle(named, kind.oldest, kind.newest) if named else ""
+    chosen = probe(named) if named and not why else find_interpreter(kind.oldest, kind.newest)
+    if chosen is None and why:
+        raise BadInputError(why)
     if chosen is None:
         versions = ".".join(map(str, kind.oldest)) + ("" if kind.oldest == kind.newest else " or newer")
         raise BadInputError(
             f"the {kind.name} environment needs Python {versions} with venv, and none was found; install one "
             "(pyenv install 3.13, uv python install 3.13, or your system's python3 and python3-venv packages)"
         )
-    say(f"making the {kind.name} environment with Python {'.'.join(map(str, chosen.version))} in {folder}")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").is_file():
-        raise BadInputError(f"{folder}: this folder is no environment and would be emptied; name another one")
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    _run([chosen.path, "-m", "venv", str(folder)], f"the {kind.name} environment could not be made")
-    say(f"installing what {kind.lock.name} lists; the first time takes a minute or two")
-    add_packages(folder, kind.lock, tell=tell)
-    return python_of(folder)
+    if why:
+        say(f"{why.partition(';')[0]}; {chosen.path} is used in its place")
+    return chosen
+
+
+def remove(folder: Path, *, say: Callable[[str], None]) -> int:
+    """Delete the environment in `folder`, whole or not; returns its bytes.
+
+    Raises BadInputError where the folder is none of ours, OSError where a file is in use.
+    """
+    if not folder.exists() and not _aside(folder).exists():
+        return 0
+    _require_ours(folder)
+    with _at_work(folder):
+        say(f"removing {folder}")
+        size = bytes_below(folder)
+        _discard(folder)
+        log_of(folder).unlink(missing_ok=True)
+    return size
 
 
 def add_packages(folder: Path, lock: Path, *, tell: Progress | None = None) -> None:
     """Install a lock file's packages into the environment in `folder`, each checked against its hash, and stamp it."""
     if is_complete(folder, lock):
         return
-    command = [str(python_of(folder)), "-m", "pip", "install", "--progress-bar", "off", "--disable-pip-version-check"]
-    command += ["--no-input", "--no-deps", "--require-hashes", "-r", str(lock)]
-    total = sum(line[:1].isalnum() for line in lock.read_text(encoding="utf-8").splitlines())
-    collected = 0
-
-    def follow(line: str) -> None:
-        nonlocal collected
-        if tell is not None and line.startswith(("Collecting ", "Ignoring ")):
-            collected += 1
-            tell(min(collected, total), total, line.split()[1].split("==", maxsplit=1)[0])
-
-    _run(command, f"{lock.name} could not be installed", follow)
-    if tell is not None:
-        tell(total, total, "")
-    stamp = _stamp(folder, lock)
-    partial = stamp.with_suffix(".partial")
-    partial.write_bytes(lock.read_bytes())
-    partial.replace(stamp)
-
-
-def _stamp(folder: Path, lock: Path) -> Path:
-    return folder / f"installed-{lock.name}"
+    tell = tell or _tell_nobody
+    python, downloads = python_of(folder), cache_folder("downloads") / lock.stem
+    note = partial(_note, log_of(folder))
+    total, before = fetch(python, lock, downloads, tell, note), _count(folder)
+    command = [str(python), "-m", "pip", "install", "--no-input", "--no-deps", "--require-hashes", "--no-cache-dir"]
+    command += ["--disable-pip-version-check", "--only-binary", ":all:", "--no-index", "--find-links", str(downloads)]
+    _run(
+        [*command, "-r", str(lock)],
+        f"{lock.name} could not be installed",
+        note,
+        lambda: tell("install_packages", min(_count(folder) - before, total), total, ""),
+    )
+    tell("install_packages", total, total, "")
+    forget_others(lock, downloads)
+    noted = {"python": settings_of(folder).get("version", ""), "packages": _count(folder), "bytes": bytes_below(folder)}
+    write_bytes(folder / FACTS, json.dumps(noted).encode())
+    write_bytes(stamp_of(folder, lock), lock.read_bytes())
 
 
-def _run(command: list[str], failure: str, follow: Callable[[str], None] = lambda line: None) -> None:
-    lines: list[str] = []
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=child_environment(),
-        text=True, errors="replace",
-    ) as process:  # fmt: skip
+def _tell_nobody(stage: str, done: int, total: int, text: str) -> None:
+    """Drops it."""
+
+
+def log_of(folder: Path) -> Path:
+    """What pip wrote while the environment in `folder` was made last; beside it, since a failed one is removed."""
+    return folder.with_name(f"{folder.name}.log")
+
+
+def _note(log: Path, lines: list[str]) -> None:
+    with suppress(OSError), log.open("a", encoding="utf-8") as file:  # a full disk is told by what filled it
+        file.write("\n".join([*lines, ""]))
+
+
+def _count(folder: Path) -> int:
+    """How many packages are in the environment."""
+    below = ("Lib/site-packages",) if os.name == "nt" else ("lib/python*/site-packages",)
+    return sum(1 for pattern in below for _ in folder.glob(f"{pattern}/*.dist-info"))
+
+
+def _require_ours(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise BadInputError(f"{folder}: is a file; name a folder for the environment")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").is_file():
+        raise BadInputError(f"{folder}: this folder is no environment and would be emptied; name another one")
+
+
+def _require_space(kind: Kind, folder: Path) -> None:
+    free = shutil.disk_usage(folder.parent).free
+    if free < kind.needs:
+        raise OperationalError(
+            f"{folder.parent}: {free / 1e9:.1f} GB are free, and the {kind.name} needs {kind.needs / 1e9:.1f} GB; "
+            "free some space, then install again"
+        )
+
+
+@contextmanager
+def _at_work(folder: Path) -> Iterator[None]:
+    """Hold `folder`, which may come and go meanwhile, by one beside it. Raises BadInputError where another run does."""
+    beside = folder.with_name(f".making-{folder.name}")
+    try:
+        with ExitStack() as held:
+            try:
+                held.enter_context(sole_user(beside))
+            except BadInputError as error:
+                raise BadInputError(str(error).replace(str(beside), str(folder))) from error
+            yield
+    finally:
+        with suppress(OSError):  # another run holds it
+            beside.rmdir()
+
+
+@contextmanager
+def _whole_or_gone(folder: Path) -> Iterator[None]:
+    """Remove `folder` where what is done inside fails or is cancelled."""
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _discard(folder: Path) -> None:
+    """Delete `folder`: moved aside first, so that what is left of a cut-off deletion is no environment."""
+    aside = _aside(folder)
+    if aside.exists():
+        shutil.rmtree(aside)
+    if folder.exists():
+        folder.rename(aside)
+        shutil.rmtree(aside)
+
+
+def _aside(folder: Path) -> Path:
+    return folder.with_name(f".removed-{folder.name}")
+
+
+def _run(command: list[str], failure: str, note: Note, look: Callable[[], None] = lambda: None) -> None:
+    """Run a command to its end, calling `look` now and then; `note` gets what it wrote.
+
+    Raises OperationalError with its reason where it fails.
+    """
+    with (
+        tempfile.TemporaryFile() as log,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=child_environment()
+        ) as process,
+    ):
         try:
-            assert process.stdout is not None
-            for line in process.stdout:
-                lines.append(line.strip())
-                follow(line)
+            while True:
+                look()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_POLL)
+                    break
         except BaseException:
             process.kill()
             raise
+        log.seek(0)
+        lines = [line.strip() for line in log.read().decode("utf-8", "replace").splitlines()]
+    note([" ".join(command), *lines])
     if process.returncode != 0:
-        raise OperationalError(f"{failure}: {_reason(lines)}; try again, or run: matchcut doctor")
-
-
-def _reason(lines: list[str]) -> str:
-    """The line that tells most of why pip failed: the cause of a failed connection, else its last error."""
-    for cause in ("certificate", "Name or service", "Temporary failure", "refused", "timed out", "No space"):
-        for line in lines:
-            if cause in line:
-                return line
-    errors = (
-        [line for line in lines if line.startswith("ERROR")] or [line for line in lines if line] or ["no reason given"]
-    )
-    return errors[-1].removeprefix("ERROR: ")
+        raise OperationalError(f"{failure}: {reason(lines)}")

@@ -15,12 +15,13 @@ from typing import Literal
 
 from ..protocol.errors import MatchcutError
 from .blender import Blender, find_blender, run_child
-from .create import BPY, EVALUATOR, PACKAGE_ROOT, default_folder, is_complete, python_of
+from .condition import is_complete, python_of
+from .create import BPY, EVALUATOR, PACKAGE_ROOT, default_folder
 from .interpreters import find_interpreter
 
 State = Literal["ok", "missing", "optional"]
 
-JUDGE_KEYS = ("MATCHCUT_LOCAL_API_KEY",)
+JUDGE_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MATCHCUT_LOCAL_API_KEY")
 NEEDED_BYTES = 3 * 1024**3  # both environments take 1.9 GB, a demo 0.1 GB
 
 # Debian and Ubuntu packages of the libraries that the bpy wheel does not bring along

@@ -18,6 +18,16 @@ BPY_VERSION = (3, 13)  # the one Python that the bpy 5.2 and 5.3 wheels are buil
 # a Python without ensurepip (Debian without python3-venv) or without ssl cannot make an environment: it does not count
 _PROBE = "import sys, ssl, venv, ensurepip; print(*sys.version_info[:3], sys.executable, sep='\\n')"
 
+_LACKS = """
+import sys
+print(*sys.version_info[:2])
+for name in ("ssl", "venv", "ensurepip"):
+    try:
+        __import__(name)
+    except ImportError:
+        print(name)
+"""
+
 
 class Interpreter(NamedTuple):
     """A Python that works: its path and its version as three numbers."""
@@ -62,6 +72,31 @@ def probe(path: str) -> Interpreter | None:
         return Interpreter(executable, (int(major), int(minor), int(micro)))
     except (OSError, subprocess.SubprocessError, ValueError, UnicodeDecodeError):
         return None
+
+
+def obstacle(path: str, oldest: tuple[int, int] = OLDEST, newest: tuple[int, int] = NEWEST) -> str:
+    """Why the interpreter at `path` cannot make an environment, with what mends it, in one line; empty where it can."""
+    try:
+        answer = subprocess.run(
+            [path, "-I", "-c", _LACKS], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env={name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")},
+            timeout=30, check=True,
+        ).stdout.decode()  # fmt: skip
+        major, minor, *lacking = answer.split()
+        version = (int(major), int(minor))
+    except (OSError, subprocess.SubprocessError, ValueError, UnicodeDecodeError) as error:
+        return f"{path} does not run as a Python ({type(error).__name__}); name one from 3.11 to 3.14"
+    if not oldest <= version <= newest:
+        wanted = ".".join(map(str, oldest)) + ("" if oldest == newest else " to " + ".".join(map(str, newest)))
+        return f"{path} is Python {major}.{minor}, and the packages are for {wanted}; install one of those"
+    if not lacking:
+        return ""
+    mend = (
+        f"install the system's package python{major}.{minor}-venv (Debian, Ubuntu: sudo apt install python3-venv)"
+        if sys.platform == "linux" and lacking[0] != "ssl"
+        else "install a Python from 3.11 to 3.14 that has it"
+    )
+    return f"Python {major}.{minor} ({path}) has no {lacking[0]}, which making an environment needs; {mend}"
 
 
 def _candidates() -> Iterator[str]:

@@ -128,12 +128,18 @@ def write_config(client: str, command: Sequence[str], environment: Mapping[str, 
     known, entry = CLIENTS[client], _entry(client, command, environment or {})
     try:
         before = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-        after = _merged_toml(path, before, known.key, entry) if known.form == "toml" else _merged_json(
-            path, before, known.key, entry
-        )  # fmt: skip
+        after = merged(path, before, known.form, known.key, entry)
         return _replace(path, after) if after != before else None
     except (OSError, UnicodeDecodeError) as error:
         raise BadInputError(f"{path}: cannot be changed ({error}); paste what is printed without --write") from error
+
+
+def merged(path: Path, text: str, form: Form, key: str, entry: dict[str, Any]) -> str:
+    """`text`, which `path` holds, with our entry among the servers in `key`. Raises BadInputError where it has no room.
+
+    Where nothing is to be changed it is the same text.
+    """
+    return (_merged_toml if form == "toml" else _merged_json)(path, text, key, entry)
 
 
 def _entry(client: str, command: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:

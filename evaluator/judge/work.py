@@ -146,6 +146,15 @@ class Desk:
         """The judgment that is on disk already."""
         return self.store.find(prepared.key, prepared.task.checks, warnings)
 
+    def known(self, task: Task, warnings: WarningsKept) -> Judgment | None:
+        """What an earlier run left of a task, without decoding or asking anything. Raises EvidenceError."""
+        evidence = self.evidence.find(task.clip, task.setting, *task.videos())
+        if evidence is None:
+            return None
+        return self.find(
+            Prepared(task, evidence, self._key(task, [_shown(frame) for frame in evidence.frames])), warnings
+        )
+
     def request(self, prepared: Prepared) -> JudgeRequest:
         """What is sent; a damaged image is made again. Raises EvidenceError."""
         task, evidence = prepared.task, prepared.evidence
@@ -256,14 +265,11 @@ class Desk:
         """What an earlier run left, without opening or asking anything new."""
         assert self.ended is not None
         try:
-            evidence = self.evidence.find(task.clip, task.setting, *task.videos())
+            known = self.known(task, warnings)
         except EvidenceError as error:
             return self.fail(task, self.bare_key(task), Outcome([], reason=error.reason, detail=str(error)))
-        if evidence is not None:
-            prepared = Prepared(task, evidence, self._key(task, [_shown(frame) for frame in evidence.frames]))
-            known = self.find(prepared, warnings)
-            if known is not None:
-                return Result(known, warnings=tuple(warnings.texts))
+        if known is not None:
+            return Result(known, warnings=tuple(warnings.texts))
         assert isinstance(self.ended.record, OperationalFailure)
         return Result(None, self.ended.reason, f"not sent, since the clip {self.ended.record.clip} failed")
 

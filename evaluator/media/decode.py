@@ -37,6 +37,30 @@ class Frame:
     for the decoder may still need it."""
 
 
+@dataclass(frozen=True)
+class SeekTable:
+    """What of a scan finds a frame by seeking; small enough to be kept on disk."""
+
+    timestamps: NDArray[np.int64]
+    """(n,) in ticks of the stream's time base."""
+    keyframes: NDArray[np.bool_]
+    """(n,) whether decoding can start there."""
+    signatures: NDArray[np.uint8]
+    """(n, 18, 32), as `Scan.signatures`."""
+    shown_size: tuple[int, int]
+    """(width, height) of the pictures as shown."""
+    seekable: bool
+    """False where only a decode from the start finds the frames: a damaged file, times that do not increase, pictures
+    whose size changes."""
+
+    @classmethod
+    def of(cls, seen: Scan) -> SeekTable:
+        """The table of a scanned video."""
+        steady = not (seen.damage.packets or seen.damage.missing_timestamps or seen.size_changes)
+        seekable = steady and bool((np.diff(seen.timestamps) > 0).all())
+        return cls(seen.timestamps, seen.keyframes, seen.signatures, seen.geometry.shown_size, seekable)
+
+
 def stream(path: Path, *, size: tuple[int, int] | None = None) -> Iterator[Frame]:
     """Yield every frame in display order, decoding as it goes; memory does not grow with the video's length.
 
@@ -60,20 +84,22 @@ def frames(path: Path, indices: Sequence[int], *, size: tuple[int, int] | None =
     return [picked[index] for index in indices]
 
 
-def pick(path: Path, indices: Sequence[int], *, size: tuple[int, int] | None = None) -> Iterator[Frame]:
+def pick(
+    path: Path, indices: Sequence[int], *, size: tuple[int, int] | None = None, table: SeekTable | None = None
+) -> Iterator[Frame]:
     """Yield the frames at strictly increasing `indices`, each as soon as it is decoded; none is kept.
 
     Seeks to the keyframe before a wanted frame, and takes what follows where its timestamps and the signature of the
-    picture are those of the scan; else the file is decoded from its start. Raises BadInputError where an index is
-    negative or beyond the end.
+    picture are those of the scan; else the file is decoded from its start. With the `table` of an earlier scan of the
+    same file it is not scanned again. Raises BadInputError where an index is negative or beyond the end.
     """
-    seen = scan(path)
+    seen = table or SeekTable.of(scan(path))
     outside = [index for index in indices if not 0 <= index < len(seen.timestamps)]
     if outside:
         raise BadInputError(
             f"{path}: frame {outside[0]} was asked for, but its frames are 0 … {len(seen.timestamps) - 1}"
         )
-    picture = Converter(size or seen.geometry.shown_size)
+    picture = Converter(size or seen.shown_size)
     given = 0
     for frame in _by_seeking(path, seen, indices, picture):
         yield frame
@@ -101,14 +127,9 @@ def _from_start(path: Path, wanted: Sequence[int], picture: Converter) -> Iterat
     raise BadInputError(f"{path}: frame {wanted[given]} does not decode again; the file is damaged")
 
 
-def _by_seeking(path: Path, seen: Scan, wanted: Sequence[int], picture: Converter) -> Iterator[Frame]:
+def _by_seeking(path: Path, seen: SeekTable, wanted: Sequence[int], picture: Converter) -> Iterator[Frame]:
     """As `_from_start`; ends early where the file does not allow seeking or a frame is not the one of the scan."""
-    if (
-        seen.damage.packets
-        or seen.damage.missing_timestamps
-        or seen.size_changes
-        or (np.diff(seen.timestamps) <= 0).any()
-    ):
+    if not seen.seekable:
         return
     shrink = thumbnails()
     with Source(path) as source:
@@ -129,7 +150,7 @@ def _by_seeking(path: Path, seen: Scan, wanted: Sequence[int], picture: Converte
                 return
 
 
-def _from_keyframe(source: Source, seen: Scan, keyframe: int) -> Iterator[tuple[int, VideoFrame]]:
+def _from_keyframe(source: Source, seen: SeekTable, keyframe: int) -> Iterator[tuple[int, VideoFrame]]:
     """What decodes from a keyframe on; nothing where it is not found again.
 
     Some containers are searched by decoding order, or by a guess at the place, and land behind it: then once more from
@@ -154,7 +175,7 @@ def _from_keyframe(source: Source, seen: Scan, keyframe: int) -> Iterator[tuple[
             return
 
 
-def _runs(seen: Scan, wanted: Sequence[int]) -> list[tuple[int, list[int]]]:
+def _runs(seen: SeekTable, wanted: Sequence[int]) -> list[tuple[int, list[int]]]:
     """(keyframe to seek to, indices decoded from there) in order; none where a frame has no keyframe before it."""
     keyframes = np.flatnonzero(seen.keyframes)
     runs: list[tuple[int, list[int]]] = []

@@ -72,7 +72,7 @@ def probe(path: Path) -> VideoInfo:
         other_streams=list(header.other_streams),
         damage=_damage(seen, fit),
     )
-    warnings = [*_damage_warnings(info), *_timing_warnings(info), *_picture_warnings(info)]
+    warnings = [*_damage_warnings(info), *timing_warnings(info), *_picture_warnings(info)]
     return info.model_copy(update={"warnings": warnings})
 
 
@@ -136,7 +136,8 @@ def _damage_warnings(info: VideoInfo) -> list[str]:
     return warnings
 
 
-def _timing_warnings(info: VideoInfo) -> list[str]:
+def timing_warnings(info: VideoInfo) -> list[str]:
+    """What is odd about the frames' times, one line each."""
     warnings = []
     rate = format_rate(info.timeline.rate)
     if info.holes:

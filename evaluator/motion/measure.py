@@ -43,9 +43,15 @@ _STAGE = "motion"
 
 
 def measure_motion(
-    video: Path, *, shot: int | None = None, most: int | None = None, reporter: Reporter, cache: Path | None = None
+    video: Path,
+    *,
+    shot: int | None = None,
+    at: int | None = None,
+    most: int | None = None,
+    reporter: Reporter,
+    cache: Path | None = None,
 ) -> Motion:
-    """The motion in a video, or of its shot number `shot` alone, counted from 0.
+    """The motion in a video, or of its shot number `shot` alone, counted from 0, or of the shot that has frame `at`.
 
     At most `most` frames are measured of a shot, evenly spaced. A shot that is in the folder `cache` is not measured
     again. Raises BadInputError where the file is no video, it has no such shot, or its picture is too small.
@@ -60,6 +66,10 @@ def measure_motion(
     if shot is not None and not 0 <= shot < len(shots):
         raise BadInputError(f"{video}: shot {shot} was asked for, but its shots are 0 to {len(shots) - 1}")
     wanted = shots if shot is None else [shots[shot]]
+    if at is not None:
+        wanted = [(first, last) for first, last in shots if first <= at <= last]
+        if not wanted:
+            raise BadInputError(f"{video}: frame {at} was asked for, but its frames are 0 to {shots[-1][1]}")
     limit = most or max(LEAST_FRAMES, min(MOST_FRAMES, MOST_OF_ALL // len(wanted)))
     measured = []
     with workers() as threads:

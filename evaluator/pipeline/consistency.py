@@ -22,7 +22,7 @@ from ..shots.compare import shot_intervals
 from ..shots.records import Shots
 from .request import ScoreRequest
 
-SGC_OFF: Final = "not asked for: --sgc-mode off"
+SGC_OFF: Final = "not asked for"
 REFERENCE_FRAMES: Final = 240
 """A longer reference is not estimated as well: that takes as long as the reconstruction itself."""
 

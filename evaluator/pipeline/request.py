@@ -12,6 +12,7 @@ from typing import Final
 from ..checklist.load import load_clips
 from ..checklist.records import SETTINGS, Clip, Setting
 from ..environment.blender import Blender
+from ..judge.prices import find_price
 from ..judge.providers import Provider, open_provider, require_ready
 from ..judge.providers.human import announcer
 from ..protocol.errors import BadInputError
@@ -37,7 +38,9 @@ class ScoreRequest:
     Without `reconstruction` the scene is rendered, or the job's video taken. `samples`, `engine` and `device` are for
     that rendering; None leaves what the scene says. `judge` is as `open_provider` reads it; `detector` finds the cuts.
     `sgc_mode` is one of SGC_MODES, `estimator` one of SGC_ESTIMATORS, None for the passes of a scene where one is
-    given, and the pictures of the reconstruction where none is.
+    given, and the pictures of the reconstruction where none is. `renders` is a folder below which a finished render of
+    the same scene is looked for, to be taken instead of rendering again. What is judged is kept in `judged`, None for
+    `out`; `budget_usd` limits what it costs.
     """
 
     reference: Path
@@ -50,6 +53,11 @@ class ScoreRequest:
     samples: int | None = None
     engine: str | None = None
     device: str = "auto"
+    view_transform: str | None = None
+    workers: int = 1
+    renders: Path | None = None
+    judged: Path | None = None
+    budget_usd: float | None = None
     detector: str = DETECTORS[0]
     sgc_mode: str = "robust"
     estimator: str | None = None
@@ -58,6 +66,18 @@ class ScoreRequest:
     def needs_passes(self) -> bool:
         """Whether a scene's depth and motion are of use."""
         return self.sgc_mode != "off" and self.estimator != "classical"
+
+    @property
+    def judged_folder(self) -> Path:
+        """Where judgments, and the images that belong to them, are kept."""
+        return self.judged or self.out
+
+    def job(self, blend: Path, timeline: Timeline, content: str) -> RenderJob:
+        """The job by which a scene is rendered for this, as far as its pictures are concerned."""
+        return RenderJob(
+            str(blend), timeline, 0, timeline.frames - 1, samples=self.samples, engine=self.engine, device=self.device,
+            view_transform=self.view_transform, content=content,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -104,10 +124,14 @@ def check_request(request: ScoreRequest, *, reporter: Reporter, blender: Callabl
     clips = load_clips(request.checklist, None) if request.checklist is not None else None
     provider = None
     if request.judge is not None:
-        provider = open_provider(request.judge, drafts=request.out / "drafts", announce=announcer(reporter))
+        drafts = request.judged_folder / "drafts"
+        provider = open_provider(request.judge, drafts=drafts, announce=announcer(reporter))
         require_ready(provider, request.judge)
+        if request.budget_usd is not None and find_price(provider.name, provider.model) is None:
+            model = f"{provider.name}:{provider.model}"
+            raise BadInputError(f"budget: no price of {model} is known, so it cannot be kept to; give none (0)")
     if provider is not None and clips is None:
-        reporter.warning("a judge is given but no checklist: nothing is judged; add --checklist CLIPS")
+        reporter.warning("a judge is given but no checklist: nothing is judged; give its clips as the checklist")
     _writable(request.out)
     return Plan(
         request=request,

@@ -5,7 +5,8 @@ OUT/results.json                            the Results; the same input gives th
 OUT/report.html                             the page, which shows the two videos beside it
 OUT/reference.mp4 OUT/reconstruction.mp4    copies, or previews where a browser would not play the file itself
 OUT/judgments/ OUT/operational/             what the judge answered, and what it could not be asked
-OUT/render/                                 the render job, where a scene was given
+OUT/render/                                 the render job, where a scene was given and no earlier render is taken
+OUT/plan.json                               what this run is to do
 OUT/sgc/                                    SGC's curves, and pictures of its worst pairs
 OUT/estimates/                              geometry estimated from the pictures, where no scene was given
 """
@@ -13,6 +14,7 @@ OUT/estimates/                              geometry estimated from the pictures
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -22,6 +24,7 @@ from ..checklist.load import load_clips
 from ..checklist.records import Clip
 from ..environment.blender import Blender
 from ..environment.sealed import sealed
+from ..judge.prices import Budget, find_price
 from ..judge.records import Judgment, OperationalFailure
 from ..judge.run import judge_clips
 from ..media.check import check_timeline
@@ -32,6 +35,7 @@ from ..protocol.lock import sole_user
 from ..protocol.messages import Reporter
 from ..protocol.render_job import RenderStatus
 from ..protocol.timeline import Timeline
+from ..render.content import FoundRender
 from ..render.job import render_scene
 from ..report.html import write_report
 from ..report.pictures import read_pictures
@@ -43,14 +47,30 @@ from ..shots.compare import compare_shots, on_reference
 from ..shots.detect import detect_shots
 from ..shots.records import Shots
 from .consistency import SGC_FOLDER, SGC_OFF, heat_maps, measure_reference, measure_sgc
+from .plan import ScorePlan, find_reused, make_plan
 from .playback import place_video
 from .provenance import provenance
 from .request import OUTPUTS, Plan, ScoreRequest, check_job_timeline, check_request
 
-__all__ = ["NO_CHECKLIST", "NO_JUDGE", "SGC_OFF", "ScoreRequest", "score"]
+__all__ = ["NO_CHECKLIST", "NO_JUDGE", "SGC_OFF", "ScoreRequest", "plan_score", "score"]
 
-NO_CHECKLIST: Final = "no checklist given: add --checklist CLIPS"
-NO_JUDGE: Final = "not judged: no judge configured, set --judge PROVIDER:MODEL (matchcut judge --help lists them)"
+NO_CHECKLIST: Final = "no checklist given"
+NO_JUDGE: Final = "not judged: no judge given"
+
+
+def plan_score(request: ScoreRequest, *, reporter: Reporter, blender: Callable[[], Blender]) -> ScorePlan:
+    """What `score` would do with the request, without doing it: no picture is rendered, nothing is sent.
+
+    Raises BadInputError as `score` does.
+    """
+    plan = check_request(request, reporter=reporter, blender=blender)
+    reporter.status(f"reading {request.reference.name}")
+    reference = probe(request.reference)
+    if plan.job is not None:
+        check_job_timeline(plan.job, reference.timeline)
+    clips = load_clips(request.checklist, reference.timeline) if request.checklist is not None else None
+    _, reused = find_reused(plan, reference.timeline, reporter)
+    return make_plan(plan, reference, clips, reused)
 
 
 def score(request: ScoreRequest, *, reporter: Reporter, blender: Callable[[], Blender]) -> Results:
@@ -75,7 +95,10 @@ def _score(plan: Plan, reporter: Reporter) -> Results:
     if plan.job is not None:
         check_job_timeline(plan.job, reference.timeline)
     clips = load_clips(request.checklist, reference.timeline) if request.checklist is not None else None
-    reconstruction_path, job, status = _render(plan, reference.timeline, reporter)
+    content, reused = find_reused(plan, reference.timeline, reporter)
+    todo = make_plan(plan, reference, clips, reused)
+    reporter.result(str(todo.write(out)), todo.to_json())
+    reconstruction_path, job, status = _render(plan, reference.timeline, content, reused, reporter)
     reporter.status(f"reading {reconstruction_path.name}")
     reconstruction_shots = _shots(plan, reconstruction_path, "reconstruction", reporter)
     reconstruction = probe(reconstruction_path)
@@ -139,9 +162,22 @@ def _remove_outputs(out: Path) -> None:
         (out / name).unlink(missing_ok=True)
 
 
-def _render(plan: Plan, timeline: Timeline, reporter: Reporter) -> tuple[Path, Path | None, RenderStatus | None]:
-    """(reconstruction, folder of the job with passes, its status); renders what a .blend is given for."""
+def _render(
+    plan: Plan, timeline: Timeline, content: str, reused: FoundRender | None, reporter: Reporter
+) -> tuple[Path, Path | None, RenderStatus | None]:
+    """(reconstruction, folder of the job with passes, its status); renders what a .blend is given for.
+
+    `content` is what the scene holds, where that is known, and `reused` the finished render of the same.
+    """
     request = plan.request
+    if reused is not None:
+        reporter.status(f"taking {reused.name}, a render of the same scene")
+        status = RenderStatus.read(reused.folder)
+        if reused.has_passes or not request.needs_passes:
+            return reused.video, reused.folder if request.needs_passes else None, status
+        plan = replace(plan, reconstruction=reused.video)
+        _, job, _ = _render(plan, timeline, content, None, reporter)
+        return reused.video, job, status
     if plan.blend is None or plan.blender is None:
         assert plan.reconstruction is not None
         return plan.reconstruction, plan.job, RenderStatus.read(plan.job) if plan.job is not None else None
@@ -157,6 +193,9 @@ def _render(plan: Plan, timeline: Timeline, reporter: Reporter) -> tuple[Path, P
         samples=request.samples,
         engine=request.engine,
         device=request.device,
+        view_transform=request.view_transform,
+        workers=request.workers,
+        content=content,
         pictures=pictures,
         passes=request.needs_passes,
     )
@@ -184,9 +223,18 @@ def _judge(
     if plan.provider is None:
         return score_checklist(clips, [], [], setting, not_judged_reason=NO_JUDGE), [], []
     judgments, failures = judge_clips(
-        clips, setting, reference, reconstruction, plan.provider, store=plan.request.out, reporter=reporter
-    )
+        clips, setting, reference, reconstruction, plan.provider,
+        store=plan.request.judged_folder, reporter=reporter, budget=_budget(plan),
+    )  # fmt: skip
     return score_checklist(clips, judgments, failures, setting), judgments, failures
+
+
+def _budget(plan: Plan) -> Budget | None:
+    usd, provider = plan.request.budget_usd, plan.provider
+    if usd is None or provider is None:
+        return None
+    model = f"{provider.name}:{provider.model}"
+    return Budget(usd, price=find_price(provider.name, provider.model), model=model)
 
 
 def _named(info: VideoInfo) -> VideoInfo:

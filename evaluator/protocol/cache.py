@@ -37,3 +37,21 @@ def forget_all_but(folder: Path, newest: int) -> None:
         for _, path in sorted(ages)[: len(ages) - newest]:
             with suppress(OSError):
                 Path(path).unlink()
+
+
+def forget_oldest(folder: Path, most_bytes: int) -> None:
+    """Remove the oldest files below `folder` until the rest take `most_bytes` or less; what is held is passed over."""
+    found = []
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = Path(parent, name)
+            with suppress(OSError):  # another process removed it
+                stat = path.stat()
+                found.append((stat.st_mtime_ns, stat.st_size, path))
+    total = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
+        if total <= most_bytes:
+            break
+        with suppress(OSError):
+            path.unlink()
+            total -= size

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO
 
 from .children import child_environment, interrupt, kill_group, own_group
@@ -33,8 +34,13 @@ class EvaluatorProcess:
     this process does; where it is killed or crashes, the command sees its standard input end, and ends as if cancelled.
     """
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str] | None = None) -> None:
-        """Start `command` with `--messages --follow-parent`. Raises BadInputError where it cannot be started."""
+    def __init__(
+        self, command: Sequence[str], environment: dict[str, str] | None = None, *, line: str | None = None
+    ) -> None:
+        """Start `command` with `--messages --follow-parent`; `line` is what it reads first from its standard input.
+
+        Raises BadInputError where it cannot be started.
+        """
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as this object)
         self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._cancelled_at: float | None = None
@@ -49,6 +55,10 @@ class EvaluatorProcess:
             self._log.close()
             raise BadInputError(f"{command[0]}: the evaluator does not start ({error})") from error
         _running.add(self)
+        if line is not None and self._process.stdin is not None:
+            with suppress(OSError):  # it has ended already
+                self._process.stdin.write(f"{line}\n".encode())
+                self._process.stdin.flush()
         self._reader = threading.Thread(target=self._read, name="matchcut evaluator", daemon=True)
         self._reader.start()
 

@@ -28,12 +28,13 @@ _tidied: set[Path] = set()
 
 
 @contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path, *, synced: bool = True) -> Iterator[Path]:
     """Yield a temporary path beside `path`, with its suffix; on success it replaces `path`, else it is removed.
 
     The folder is made where it is missing. The temporary name starts with a dot and `.partial`, so that a killed run
     leaves nothing that looks finished; what it left is removed by the next run that writes into the folder. An OSError
-    of the writing names `path`.
+    of the writing names `path`. What is not `synced` is quicker and outlives a killed run, not a power failure: for
+    many small files whose readers look at their size.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,8 +51,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        with temporary.open("rb+") as written:
-            os.fsync(written.fileno())
+        if synced:
+            with temporary.open("rb+") as written:
+                os.fsync(written.fileno())
         if os.name == "posix":
             mask = os.umask(0)
             os.umask(mask)
@@ -94,9 +96,9 @@ def _is_nobodys(path: Path) -> bool:
     return True
 
 
-def write_bytes(path: Path, data: bytes) -> None:
+def write_bytes(path: Path, data: bytes, *, synced: bool = True) -> None:
     """Write `data` to `path` atomically."""
-    with atomic_path(path) as temporary:
+    with atomic_path(path, synced=synced) as temporary:
         temporary.write_bytes(data)
 
 

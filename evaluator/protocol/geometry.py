@@ -30,9 +30,12 @@ ARRAYS: Final = ("frames", "depth", "flow_next", "flow_previous", "object_ids", 
 
 
 def chunks_of(job: RenderJob) -> list[tuple[int, int]]:
-    """The first and last reference frame of each chunk, in order: 12 frames at most, fewer where they are large."""
+    """The first and last reference frame of each chunk, in order: 12 frames at most, fewer where they are large.
+
+    Where every nth frame is rendered alone, so many more lie in a chunk.
+    """
     width, height = job.size
-    step = max(1, min(MOST_FRAMES, MOST_PIXELS // (width * height)))
+    step = max(1, min(MOST_FRAMES, MOST_PIXELS // (width * height))) * job.step
     return [(first, min(first + step - 1, job.last)) for first in range(job.first, job.last + 1, step)]
 
 

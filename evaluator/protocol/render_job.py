@@ -10,7 +10,8 @@
     JOB/frames/000000.png …       frame index of the reference (0-based), six digits, each written atomically
     JOB/geometry/geometry.json    with `passes`: the objects and the list of chunks
     JOB/geometry/000000.npz …     with `passes`: one compressed file per chunk of frames, named by its first frame
-    JOB/reconstruction.mp4        encoded and verified by the evaluator
+    JOB/reconstruction.mp4        encoded and verified by the evaluator, where every frame of the reference is there
+    JOB/preview.mp4               to look at, where a part or every nth frame is: at the rate at which that plays right
 
 A chunk holds arrays for its n frames: `frames` (n,) int32, `depth` (n,H,W) float32 along the optical axis in scene
 units with 0 where nothing was hit, `flow_next` and `flow_previous` (n,H,W,2) float32 in pixels (x right, y down) with
@@ -21,7 +22,7 @@ coordinates in which the centre of the top-left pixel is (0, 0).
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
@@ -45,8 +46,10 @@ class RenderJob:
     `scene` is the artist's .blend as a path and `scene_sha256` its content, so that a changed scene is another job.
     `first` and `last` are frames of the reference, both included; `scale` multiplies the size of the timeline.
     `samples`, `engine` and `view_transform` are None where the scene's own setting stays. `pictures` off renders the
-    passes alone. `addons` are Python modules that are enabled as add-ons before the scene is opened. What changes no
-    pixel (workers, batches, time limits) is no part of a job.
+    passes alone. `addons` are Python modules that are enabled as add-ons before the scene is opened. Every `step`-th
+    frame is rendered, from `first` on. `content` tells what the scene and the files beside it held as the job was
+    started, whatever the .blend's bytes are (addon/content.py); empty where nobody looked. What changes no pixel
+    (workers, batches, time limits) is no part of a job.
     """
 
     scene: str
@@ -62,11 +65,36 @@ class RenderJob:
     scene_sha256: str = ""
     view_transform: str | None = None
     addons: list[str] = field(default_factory=list)
+    step: int = 1
+    content: str = ""
 
     @property
     def size(self) -> tuple[int, int]:
         """Width and height that are rendered."""
         return scaled_size(self.timeline, self.scale)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every frame of the reference is rendered."""
+        return (self.first, self.last, self.step) == (0, self.timeline.frames - 1, 1)
+
+    def wanted(self, first: int | None = None, last: int | None = None) -> range:
+        """The frames that are rendered, or those of them in `first … last`, both included."""
+        start = self.first if first is None else max(first, self.first)
+        end = self.last if last is None else min(last, self.last)
+        return range(start + (self.first - start) % self.step, end + 1, self.step)
+
+    def same_pixels(self, other: RenderJob) -> bool:
+        """Whether the other job's pictures are this one's: the same settings, of the same .blend or the same content.
+
+        Passes are apart from the pictures.
+        """
+        found = replace(other, passes=self.passes)
+        if not (self.content and other.content):
+            found = replace(found, content=self.content)
+        elif self.content == other.content:
+            found = replace(found, scene=self.scene, scene_sha256=self.scene_sha256)
+        return found == self
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values with the format's name first."""

@@ -38,19 +38,23 @@ _SETTINGS: Final = (
 def missing_batches(job: RenderJob, folder: Path, workers: int) -> list[Batch]:
     """What is missing or damaged, in batches of whole chunks that `workers` processes can share."""
     chunks = [Batch(first, last) for first, last in chunks_of(job) if not _is_there(job, folder, first, last)]
-    limit = min(BATCH_FRAMES, -(-sum(map(len, chunks)) // workers))
+    limit = min(BATCH_FRAMES, -(-sum(_count(job, chunk) for chunk in chunks) // workers))
     batches: list[Batch] = []
     for chunk in chunks:
-        if batches and batches[-1].last + 1 == chunk.first and len(batches[-1]) < limit:
+        if batches and batches[-1].last + 1 == chunk.first and _count(job, batches[-1]) < limit:
             batches[-1] = Batch(batches[-1].first, chunk.last)
         else:
             batches.append(chunk)
     return batches
 
 
+def _count(job: RenderJob, batch: Batch) -> int:
+    return len(job.wanted(batch.first, batch.last))
+
+
 def _is_there(job: RenderJob, folder: Path, first: int, last: int) -> bool:
     pictures = not job.pictures or all(
-        is_finished(frame_path(folder, frame), job.size) for frame in range(first, last + 1)
+        is_finished(frame_path(folder, frame), job.size) for frame in job.wanted(first, last)
     )
     return pictures and (not job.passes or is_complete(chunk_path(folder, first), first, last, job.size))
 
@@ -82,9 +86,9 @@ class Run:
         Raises BadInputError where a child refuses the job, OperationalError where no frame can be rendered.
         """
         kinds = self.job.pictures + self.job.passes
-        self.status.total = (self.job.last - self.job.first + 1) * kinds
+        self.status.total = len(self.job.wanted()) * kinds
         self.status.workers = self.workers
-        self.there = self.status.total - sum(map(len, batches)) * kinds
+        self.there = self.status.total - sum(_count(self.job, batch) for batch in batches) * kinds
         self.waiting.extend(batches)
         try:
             while self.waiting or self.running:

@@ -30,14 +30,21 @@ from .verify import verify_video
 FRAME_LIMIT_SECONDS = 30 * 60.0
 MOST_SAMPLES = 2**24  # Cycles takes no more
 MOST_WORKERS = 64
+VIDEO = "reconstruction.mp4"
+PREVIEW = "preview.mp4"
 
 
 @dataclass(frozen=True)
 class RenderOutcome:
-    """A finished job. `video` is None unless pictures of the whole range were asked for, `geometry` without passes."""
+    """A finished job.
+
+    `video` is None unless pictures of all frames were asked for; `preview` is there where a part of them was, or every
+    nth; `geometry` is None without passes.
+    """
 
     folder: Path
     video: Path | None
+    preview: Path | None
     geometry: Path | None
     status: RenderStatus
 
@@ -51,6 +58,7 @@ def render_scene(
     reporter: Reporter,
     first: int = 0,
     last: int | None = None,
+    step: int = 1,
     scale: float = 1.0,
     samples: int | None = None,
     engine: str | None = None,
@@ -61,10 +69,12 @@ def render_scene(
     passes: bool = False,
     workers: int = 1,
     frame_limit: float | None = FRAME_LIMIT_SECONDS,
+    content: str = "",
 ) -> RenderOutcome:
     """Render `scene` on a reference's timeline into the job folder `out`; the layout is in protocol/render_job.py.
 
-    Frames `first … last` of the reference, both included, at `scale` times its size, by `workers` processes at a time.
+    Every `step`-th of the frames `first … last` of the reference, at `scale` times its size, by `workers` processes at
+    a time. `content` is what `scene_content` said of the scene, where it was asked.
     A frame that takes more than `frame_limit` seconds (None: any time is right) is given up like one that crashes.
     Raises BadInputError for a scene, folder or setting that cannot be used, OperationalError where Blender or the
     encoder fails, naming the frames that could not be rendered; nothing is left running, and what is there is kept.
@@ -73,33 +83,50 @@ def render_scene(
     scene, out = scene.resolve(), out.resolve()
     job = RenderJob(
         str(scene), timeline, first, last, scale, samples, engine, device, pictures, passes,
-        view_transform=view_transform, addons=list(addons),
+        view_transform=view_transform, addons=list(addons), step=step, content=content,
     )  # fmt: skip
-    _check_request(job, workers, frame_limit)
+    check_request(job, workers, frame_limit)
     job = replace(job, scene_sha256=blend_sha256(scene))
-    whole = pictures and (first, last) == (0, timeline.frames - 1)
-    if whole:
+    if pictures and job.whole:
         check_size(*job.size, "the reference")
         check_rate(timeline.rate)
-    video = out / "reconstruction.mp4" if whole else None
     with sole_user(out):
         before = _prepare(job, out)
         try:
             status = _render(Run(job, out, blender, reporter, workers, frame_limit), before)
         finally:
             forget_parts(out)
-        if video is not None:
-            frames = [frame_path(out, frame) for frame in range(timeline.frames)]
-            info = encode(frames, timeline.rate, video, reporter=reporter, total=timeline.frames)
-            verify_video(info, job, video)
-    return RenderOutcome(out, video, out / "geometry" if passes else None, status)
+        video, preview = _encode(job, out, reporter)
+    return RenderOutcome(out, video, preview, out / "geometry" if passes else None, status)
+
+
+def _encode(job: RenderJob, out: Path, reporter: Reporter) -> tuple[Path | None, Path | None]:
+    """(the verified video, the preview), one of them at most: the latter wherever a video can hold what is there."""
+    frames = [frame_path(out, frame) for frame in job.wanted()]
+    if not job.pictures:
+        return None, None
+    if job.whole:
+        video = out / VIDEO
+        info = encode(frames, job.timeline.rate, video, reporter=reporter, total=len(frames))
+        verify_video(info, job, video)
+        return video, None
+    rate = job.timeline.rate / job.step
+    try:
+        check_size(*job.size, "the preview")
+        check_rate(rate)
+    except BadInputError:  # the pictures are what was asked for
+        return None, None
+    if len(frames) < 2:
+        return None, None
+    encode(frames, rate, out / PREVIEW, reporter=reporter, total=len(frames))
+    return None, out / PREVIEW
 
 
 def _render(run: Run, before: RenderStatus | None) -> RenderStatus:
     """Render what is missing and finish the status; `before` is the one of an earlier run of the same job."""
     job, folder, batches = run.job, run.folder, missing_batches(run.job, run.folder, run.workers)
     if not batches and before is not None and before.engine:
-        total = (job.last - job.first + 1) * (job.pictures + job.passes)
+        total = len(job.wanted()) * (job.pictures + job.passes)
         status = replace(before, done=total, total=total, rendered=0, seconds_left=0.0, failed=[], error="")
     else:  # where nothing is missing, a child still says what it would render with
         try:
@@ -128,7 +155,8 @@ def _names(run: Run) -> str:
     )
 
 
-def _check_request(job: RenderJob, workers: int, frame_limit: float | None) -> None:
+def check_request(job: RenderJob, workers: int = 1, frame_limit: float | None = None) -> None:
+    """Raise BadInputError where a job asks for frames that are not there, or for what makes no sense."""
     frames = job.timeline.frames
     if not 0 <= job.first <= job.last < frames:
         raise BadInputError(f"frames {job.first}-{job.last}: the reference has frames 0-{frames - 1}")
@@ -140,6 +168,10 @@ def _check_request(job: RenderJob, workers: int, frame_limit: float | None) -> N
         raise BadInputError(f"workers {workers}: at least 1 and at most {MOST_WORKERS} can be asked for")
     if frame_limit is not None and not frame_limit > 0:
         raise BadInputError(f"frame limit {frame_limit:g}: has to be more than 0 seconds")
+    if job.step < 1:
+        raise BadInputError(f"every {job.step}th frame: at least 1, which is every frame")
+    if job.step > 1 and job.passes:
+        raise BadInputError("passes tell the motion from frame to frame: render every frame, or leave the passes")
     if not (job.pictures or job.passes):
         raise BadInputError("neither pictures nor passes are asked for: there is nothing to render")
 
@@ -157,10 +189,10 @@ def _prepare(job: RenderJob, out: Path) -> RenderStatus | None:
             else:
                 _remove_job(out, keep=Path(job.scene))
         else:
-            for name in ("frames", "geometry", "reconstruction.mp4", "scene.blend", "simulated.blend", PARTS):
+            for name in ("frames", "geometry", VIDEO, PREVIEW, "scene.blend", "simulated.blend", PARTS):
                 if (out / name).exists() and out / name != Path(job.scene):
                     raise BadInputError(f"{out / name} is there but is no job's; choose another output folder")
-        for name in ("reconstruction.mp4", STATUS_FILE, "geometry/geometry.json"):
+        for name in (VIDEO, PREVIEW, STATUS_FILE, "geometry/geometry.json"):
             (out / name).unlink(missing_ok=True)
         forget_parts(out)
         out.mkdir(parents=True, exist_ok=True)
@@ -172,13 +204,10 @@ def _prepare(job: RenderJob, out: Path) -> RenderStatus | None:
 
 
 def _same(job: RenderJob, out: Path) -> bool:
-    """Whether the job that lies in `out` is this one; fields that it does not know have their defaults.
-
-    Passes may be asked for later, or no more: they are apart from the pictures.
-    """
+    """Whether the job that lies in `out` is this one; fields that it does not know have their defaults."""
     found = read_json(out / "job.json", JOB_FORMAT)
     try:
-        return replace(RenderJob.from_json(found), passes=job.passes) == job
+        return job.same_pixels(RenderJob.from_json(found))
     except BadInputError:
         return False
 
@@ -197,6 +226,6 @@ def _remove_job(out: Path, keep: Path) -> None:
     for name in ("frames", "geometry", PARTS):
         if (out / name).exists():
             shutil.rmtree(out / name)
-    for name in ("reconstruction.mp4", STATUS_FILE, "render.log", "scene.blend", "simulated.blend"):
+    for name in (VIDEO, PREVIEW, STATUS_FILE, "render.log", "scene.blend", "simulated.blend"):
         if out / name != keep:
             (out / name).unlink(missing_ok=True)

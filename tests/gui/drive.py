@@ -5,8 +5,10 @@ A scenario has `steps(window)`, a generator: every `yield SECONDS` lets Blender 
 `window.facts`, and the traceback of what it raised, end in OUT/facts.json; then Blender quits.
 """
 
+import importlib
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +16,61 @@ import traceback
 from pathlib import Path
 
 import bpy
+
+ADDON = f"{os.environ.get('MATCHCUT_TEST_PACKAGE', 'bl_ext.user_default.matchcut')}.addon"
+PAGE = 10
+"""Clicks of the mouse wheel that scroll the sidebar by less than its height."""
+TOUCHES = ("open", "socket.", "os.listdir", "os.scandir", "subprocess.", "urllib.")
+
+
+def until(condition, seconds):
+    """Steps: wait until `condition()` holds."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        yield 0.05
+    assert condition(), f"not within {seconds} s: {condition.__doc__ or condition}"
+
+
+def module(name):
+    """A module of the installed add-on."""
+    return importlib.import_module(f"{ADDON}.{name}")
+
+
+def our_panels():
+    """The panel classes that the add-on has registered."""
+    return [cls for cls in module("registration").CLASSES if issubclass(cls, bpy.types.Panel)]
+
+
+def watch_drawing(window):
+    """Note every file opened and every socket made while one of our panels draws, in `window.facts["drawn"]`."""
+    drawn = window.facts["drawn"] = {"panels": 0, "longest": 0.0, "opened": [], "names": [], "seconds": []}
+    drawing = []
+
+    def hook(event, arguments):
+        if drawing and event.startswith(TOUCHES):
+            drawn["opened"].append(f"{drawing[-1]}: {event} {arguments[:1]}")
+
+    def watched(cls, draw):
+        def draw_watched(self, context):
+            drawing.append(cls.__name__)
+            began = time.perf_counter()
+            try:
+                draw(self, context)
+            finally:
+                drawing.pop()
+            taken = time.perf_counter() - began
+            drawn["panels"] += 1
+            drawn["seconds"].append(taken)
+            if taken > drawn["longest"]:
+                drawn["longest"], drawn["slowest"] = taken, cls.__name__
+            if cls.__name__ not in drawn["names"]:
+                drawn["names"].append(cls.__name__)
+
+        return draw_watched
+
+    for cls in our_panels():
+        cls.draw = watched(cls, cls.draw)
+    sys.addaudithook(hook)
 
 
 class Window:
@@ -67,6 +124,34 @@ class Window:
         while process.poll() is None:
             yield 0.05
 
+    def open_panels(self):
+        """Have every panel of ours open from now on, also those that are closed at first."""
+        closed = [cls for cls in our_panels() if "DEFAULT_CLOSED" in getattr(cls, "bl_options", ())]
+        family = {cls.__name__ for cls in closed}
+        children = [cls for cls in our_panels() if getattr(cls, "bl_parent_id", "") in family and cls not in closed]
+        for cls in reversed([*closed, *children]):
+            bpy.utils.unregister_class(cls)
+        for cls in [*closed, *children]:
+            cls.bl_options = set(getattr(cls, "bl_options", ())) - {"DEFAULT_CLOSED"}
+            bpy.utils.register_class(cls)
+
+    def theme(self, name):
+        """Take on one of Blender's own themes: Blender_Dark or Blender_Light."""
+        folder = Path(bpy.utils.resource_path("SYSTEM")) / "scripts" / "presets" / "interface_theme"
+        if name == "Blender_Dark":
+            bpy.ops.preferences.reset_default_theme()
+        else:
+            bpy.ops.script.execute_preset(
+                filepath=str(folder / f"{name}.xml"), menu_idname="USERPREF_MT_interface_theme_presets"
+            )
+
+    def scale(self, factor):
+        """Steps: the resolution scale of the interface; the sidebar grows with it as its content does."""
+        bpy.context.preferences.view.ui_scale = factor
+        for region in self.area.regions:
+            region.tag_redraw()
+        yield 1.0
+
     def scan_buttons(self, operator=None):
         """Steps: move the mouse down the sidebar and note where buttons lie, until `operator`'s is found."""
         region, self.buttons = self.sidebar, {}
@@ -86,10 +171,20 @@ class Window:
                 return
 
     def press(self, operator):
-        """Steps: click on an operator's button, wherever it is shown."""
-        yield from self.scan_buttons(operator)
-        assert operator in self.buttons, f"no button for {operator}; there are {sorted(self.buttons)}"
+        """Steps: click on an operator's button, wherever it is shown; the sidebar is scrolled to find it."""
+        yield from self.find(operator)
         yield from self.click(*self.buttons[operator])
+
+    def find(self, operator):
+        """Steps: scroll the sidebar until an operator's button is in view; its place is in `self.buttons`."""
+        seen = set()
+        for clicks in (*[PAGE] * 6, -100, *[PAGE] * 6):
+            yield from self.scan_buttons(operator)
+            if operator in self.buttons:
+                return
+            seen |= self.buttons.keys()
+            yield from self.scroll(clicks)
+        raise AssertionError(f"no button for {operator}; there are {sorted(seen)}")
 
     def click(self, x, y):
         """Steps: press and release the left button at (x, y)."""
@@ -99,12 +194,13 @@ class Window:
         yield 0.2
 
     def scroll(self, clicks):
-        """Steps: turn the mouse wheel down over the sidebar."""
+        """Steps: turn the mouse wheel down over the sidebar; up where `clicks` is negative."""
         x, y = self.sidebar.x + self.sidebar.width // 3, self.sidebar.y + self.sidebar.height // 2
         self.window.event_simulate(type="MOUSEMOVE", value="NOTHING", x=x, y=y)
-        for _ in range(clicks):
+        wheel = "WHEELDOWNMOUSE" if clicks > 0 else "WHEELUPMOUSE"
+        for _ in range(abs(clicks)):
             yield 0.05
-            self.window.event_simulate(type="WHEELDOWNMOUSE", value="PRESS", x=x, y=y)
+            self.window.event_simulate(type=wheel, value="PRESS", x=x, y=y)
         yield 0.3
 
     def measure(self):
@@ -125,13 +221,15 @@ class Window:
 
 def _load(path):
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
 
 
 def main(scenario, out):
     window = Window(out)
+    sys.path[:0] = [str(scenario.parent), str(Path(__file__).parent)]  # a scenario imports others, and this file
+    sys.modules["drive"] = sys.modules[__name__]
     steps = _load(scenario).steps(window)
 
     def advance():

@@ -24,29 +24,40 @@ def test_score_from_the_panel(run_scenario):
     assert lines["SGC", "Pairs"][0].endswith("of 23 scored")
     assert facts["report"]
 
+    assert dict(facts["again"])["render"] == "reused", "a scene that has not changed was rendered again"
+    assert facts["second"][:2] == ["done", ""], facts["second"]
+    assert facts["folders"] == ["score-001/render"]
+
     assert facts["drawn"]["panels"] >= 7
     assert facts["drawn"]["opened"] == [], "a file or the network was touched while drawing"
     longest, idle = facts["gaps"]["longest"], facts["idle_gap"]
     print(f"\nreading the job {facts['slice'] * 1e3:.1f} ms, drawing a panel {facts['drawn']['longest'] * 1e3:.1f} ms,")
     print(f"longest gap of a 10 ms timer {longest:.3f} s while scoring, {idle:.3f} s while the same window idles")
     assert facts["gaps"]["count"] > 20
-    assert facts["slice"] < 0.05
-    assert facts["drawn"]["longest"] < 0.05
+    assert facts["slice"] < max(0.05, 0.1 * idle)
+    assert facts["drawn"]["longest"] < max(0.05, 0.1 * idle)
     # a loaded machine or software OpenGL makes the window slow by itself: that is measured beside it
     assert longest < max(0.25, 2 * idle)
-    for name in ("1-empty", "2-before", "3-during", "4-after", "5-window", "6-after-scrolled"):
+    for name in ("1-empty", "2-before", "3-during", "4-after", "5-window", "6-after-scrolled", "7-again"):
         assert (out / f"{name}.png").stat().st_size > 2000
 
 
 def test_render_from_the_panel(run_scenario):
     facts, out = run_scenario("render")
-    folders = [out / "matchcut" / f"render-{number:03d}" for number in (1, 2)]
+    folders = [out / "matchcut" / f"render-{number:03d}" for number in (1, 2, 3)]
     assert facts["part"] == ["done", "", str(folders[0]), ""]
     assert [path.name for path in (folders[0] / "frames").iterdir()] == ["000007.png"]
-    assert facts["cancelled"] == ["cancelled", str(folders[0]), ""], "what was cancelled is not the last result"
+    assert facts["every"] == ["done", "", str(folders[1] / "preview.mp4"), ""], "a preview is no video of all frames"
+    assert len(list((folders[1] / "frames").iterdir())) == 6
+    assert facts["cancelled"] == ["cancelled", str(folders[1]), ""], "what was cancelled is not the last result"
     assert 2 <= facts["kept"] < 24
-    assert facts["resumed"] == ["done", "", str(folders[1]), str(folders[1] / "reconstruction.mp4")]
-    assert facts["folders"] == ["render-001", "render-002"] and facts["video"]
+    assert facts["resumed"] == ["done", "", str(folders[2]), str(folders[2] / "reconstruction.mp4")]
+    assert facts["folders"] == ["render-001", "render-002", "render-003"] and facts["video"]
+    assert facts["rows"] == [
+        ["render-003", 24, True, "reconstruction.mp4"],
+        ["render-002", 6, True, "preview.mp4"],
+        ["render-001", 1, True, ""],
+    ]
     assert any(re.search(r"frame \d+ of 24, .* s/frame, \d:\d\d left", text) for text in facts["texts"]), facts["texts"]
     assert facts["same"], "rendering changed the artist's session"
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from matchcut.addon import evaluator_process
-from matchcut.addon.evaluator_process import choose_evaluator, find_evaluator
-from matchcut.evaluator.environment.create import EVALUATOR, python_of
+from matchcut.addon.evaluator_process import NoEvaluatorError, choose_evaluator, find_evaluator
+from matchcut.evaluator.environment.condition import python_of
+from matchcut.evaluator.environment.create import EVALUATOR
 from matchcut.evaluator.protocol import command
 from matchcut.evaluator.protocol.children import child_environment
 from matchcut.evaluator.protocol.command import EvaluatorProcess
@@ -219,8 +220,29 @@ class TestChoice:
 
     def test_an_unfinished_or_outdated_environment_does_not_count(self):
         self.make(self.checkout, lock=b"another lock")
-        with pytest.raises(BadInputError, match="not installed"):
+        with pytest.raises(NoEvaluatorError, match="of another version of Matchcut; press Install Evaluator") as caught:
             choose_evaluator("", None)
+        assert caught.value.condition == "outdated"
+        (self.checkout / f"installed-{EVALUATOR.lock.name}").unlink()
+        (self.checkout / "pyvenv.cfg").touch()
+        with pytest.raises(NoEvaluatorError, match="was cut off"):
+            choose_evaluator("", self.installed)
+        python_of(self.installed).parent.mkdir(parents=True)
+        (self.installed / f"installed-{EVALUATOR.lock.name}").write_bytes(EVALUATOR.lock.read_bytes())
+        with pytest.raises(NoEvaluatorError, match="Python is not there any more") as caught:
+            choose_evaluator("", self.installed)
+        assert caught.value.condition == "broken"
+
+    @pytest.mark.skipif(os.name != "posix", reason="a script stands in for the evaluator")
+    def test_a_line_reaches_a_command_before_the_end_of_its_input(self, tmp_path):
+        script = tmp_path / "child.py"
+        script.write_text(SAY + 'say(type="status", text=sys.stdin.readline().strip())\nsys.stdin.read()\n')
+        process = EvaluatorProcess([sys.executable, str(script)], line="secret")
+        try:
+            assert read_until(process, "status").text == "secret"
+            assert process.returncode is None, "its input goes on until the parent ends"
+        finally:
+            process.kill()
 
     def test_the_command_line(self, root, monkeypatch):
         monkeypatch.setenv("MATCHCUT_PYTHON", sys.executable)

@@ -5,8 +5,10 @@ import pytest
 
 pytest.importorskip("pydantic")
 
-from matchcut.addon.sidebar.results.lines import RESULTS_FORMAT, read_result_lines, result_lines
+from matchcut.addon.sidebar.results.lines import RESULTS_FORMAT, artists_words, result_lines
+from matchcut.addon.sidebar.results.record import read_score
 from matchcut.evaluator import results as records
+from matchcut.evaluator.audit.records import AuditFinding, AuditReport
 from matchcut.evaluator.media.records import Comparison, Fault, TimelineCheck
 from matchcut.evaluator.protocol.errors import BadInputError
 from matchcut.evaluator.protocol.files import write_json
@@ -119,10 +121,43 @@ def test_cuts():
     assert found["Cuts", "Missing"].text == "frame 60 of the reference"
 
 
+def test_what_the_audit_found():
+    def report(*severities):
+        findings = [
+            AuditFinding(severity=severity, kind="k", type="image", name="frame.png", what="w", why="y")
+            for severity in severities
+        ]
+        return AuditReport(
+            scene="a.blend", scene_sha256="", rendered_scene="Scene", reference="r.mp4", reference_sha256="",
+            reference_frames=3, blender="5.2", passed="forbidden" not in severities, findings=findings,
+            pictures_compared=0,
+        )  # fmt: skip
+
+    assert lines(audit=report())["Audit", "Audit"].verdict == "good"
+    found = lines(audit=report("forbidden", "forbidden", "note"))
+    assert (found["Audit", "Audit"].text, found["Audit", "Audit"].verdict) == ("not passed", "bad")
+    assert (found["Audit", "Forbidden"].text, found["Audit", "Note"].verdict) == ("2", "plain")
+    assert lines(audit=records.Unscored(reason="no Blender"))["Audit", "Audit"].verdict == "unscored"
+
+
+def test_a_panel_names_no_option_of_a_command_line():
+    from matchcut.evaluator.pipeline.score import NO_CHECKLIST, NO_JUDGE, SGC_OFF
+
+    for reason in (NO_CHECKLIST, f"{NO_CHECKLIST}: add --checklist CLIPS", NO_JUDGE):
+        assert "Score panel" in artists_words(reason)
+    assert "turned off" in artists_words(SGC_OFF)
+    old = "not judged: no judge configured, set --judge PROVIDER:MODEL (matchcut judge --help lists them)"
+    assert artists_words(old) == "not judged: no judge configured"
+    assert artists_words("the render has no passes; render it again with --passes") == "the render has no passes"
+    assert artists_words("no check of object_appearance applies under proxy") == (
+        "no check of object appearance applies under proxy"
+    )
+
+
 @pytest.mark.parametrize(
     "content", [{"format": RESULTS_FORMAT}, {"format": "other/1"}, [], {"format": RESULTS_FORMAT, "timeline": 3}]
 )
 def test_a_file_of_another_form_is_one_line(tmp_path, content):
     write_json(tmp_path / "results.json", content)
     with pytest.raises(BadInputError, match=r"results\.json"):
-        read_result_lines(tmp_path / "results.json")
+        read_score(tmp_path)

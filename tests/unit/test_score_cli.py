@@ -40,7 +40,7 @@ def test_the_answer_for_people(root, videos, tmp_path):
     rate = next(line for line in lines if line.startswith("  rate"))
     assert rate.split() == ["rate", "DIFFERS", "24000/1001", "24/1"]
     assert "cuts      agree: 1 of 1 found" in lines
-    assert any(line == "SGC       unscored: not asked for: --sgc-mode off" for line in lines)
+    assert any(line == "SGC       unscored: not asked for" for line in lines)
     assert any(line.startswith("checklist unscored: no checklist given") for line in lines)
 
 
@@ -56,7 +56,8 @@ def test_messages_name_the_results_and_end_with_done(root, videos, tmp_path):
     messages = [parse_message(line) for line in done.stdout.splitlines()]
     assert None not in messages
     assert (messages[-1].type, messages[-1].exit_status) == ("done", 0)
-    result = next(message for message in messages if message.type == "result")
+    plan, result = [message for message in messages if message.type == "result"]
+    assert plan.path == str(tmp_path / "plan.json") and plan.data["format"] == "matchcut-score-plan/1"
     assert result.path == str(tmp_path / "results.json")
     assert result.data["report"] == str(tmp_path / "report.html")
     assert (result.data["timeline"], result.data["cuts"], result.data["overall"]) == (False, True, None)

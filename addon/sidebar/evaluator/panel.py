@@ -7,10 +7,9 @@ from typing import Any
 
 import bpy
 
-from ... import jobs
 from ..base import SidebarPanel
-from ..layout import paragraph, sentence
 from . import operators
+from .look import draw_evaluator
 
 
 class MATCHCUT_PT_evaluator(SidebarPanel, bpy.types.Panel):
@@ -21,17 +20,7 @@ class MATCHCUT_PT_evaluator(SidebarPanel, bpy.types.Panel):
 
     def draw(self, context: Any) -> None:
         """Called by Blender."""
-        layout = self.layout
-        evaluator = jobs.evaluator()
-        if not evaluator.problem:
-            paragraph(layout, context, f"Ready, from {evaluator.source}.", "CHECKMARK")
-            return
-        paragraph(layout, context, sentence(evaluator.problem), "ERROR")
-        if not bpy.app.online_access:
-            paragraph(
-                layout, context, "Installing needs Allow Online Access in Preferences > System > Network.", "INFO"
-            )
-        layout.operator("matchcut.install_evaluator", icon="IMPORT")
+        draw_evaluator(self.layout, context)
 
 
 CLASSES = (

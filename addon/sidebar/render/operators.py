@@ -6,10 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import bpy
+from bpy.props import IntProperty
 
 from ..base import Action, idle
 from ..paths import absolute, there
 from . import run
+from .listing import read_render
 
 
 class MATCHCUT_OT_render(Action, bpy.types.Operator):
@@ -17,11 +19,15 @@ class MATCHCUT_OT_render(Action, bpy.types.Operator):
 
     bl_idname = "matchcut.render"
     bl_label = "Render"
-    bl_description = "Render a copy of the scene on the reference's timeline, in another process"
+    bl_description = "Render a copy of the scene on the reference's timeline, in another process; Blender stays free"
 
     @classmethod
     def poll(cls, context: Any) -> bool:
         """A reference is picked and nothing runs."""
+        if not context.scene.matchcut.reference.path:
+            cls.poll_message_set("Pick a reference first")
+        elif not idle():
+            cls.poll_message_set("Something is running; wait for it, or cancel it")
         return bool(context.scene.matchcut.reference.path) and idle()
 
     def _act(self, context: Any) -> Any:
@@ -38,10 +44,23 @@ class MATCHCUT_OT_resume_render(Action, bpy.types.Operator):
     @classmethod
     def poll(cls, context: Any) -> bool:
         """A render was cancelled or failed, and nothing runs."""
+        if not run.unfinished_render(context.scene):
+            cls.poll_message_set("The last render came to its end")
         return bool(run.unfinished_render(context.scene)) and idle()
 
     def _act(self, context: Any) -> Any:
         return run.resume_render(context.scene)
+
+
+class _OfRow:
+    """A button of a row in the list of renders, the chosen one where none is named."""
+
+    @staticmethod
+    def row(operator: Any, context: Any) -> Any:
+        """The row; None where there is none."""
+        render = context.scene.matchcut.render
+        number = operator.row if operator.row >= 0 else render.active
+        return render.renders[number] if 0 <= number < len(render.renders) else None
 
 
 class MATCHCUT_OT_play_render(Action, bpy.types.Operator):
@@ -49,18 +68,22 @@ class MATCHCUT_OT_play_render(Action, bpy.types.Operator):
 
     bl_idname = "matchcut.play_render"
     bl_label = "Play Render"
-    bl_description = "Play the last rendered video in the system's player"
+    bl_description = "Play the rendered video in the system's player"
+
+    row: IntProperty(name="Row", description="Of the list of renders; -1 for the chosen one", default=-1)  # type: ignore[valid-type]
 
     @classmethod
     def poll(cls, context: Any) -> bool:
-        """All frames have been rendered."""
-        if context.scene.matchcut.render.folder and not context.scene.matchcut.render.video:
-            cls.poll_message_set("A part of the frames makes no video; open its folder")
-        return bool(context.scene.matchcut.render.video)
+        """There is a render."""
+        if not context.scene.matchcut.render.renders:
+            cls.poll_message_set("Nothing has been rendered yet")
+        return bool(context.scene.matchcut.render.renders)
 
     def _act(self, context: Any) -> None:
-        video = there(absolute(context.scene.matchcut.render.video), "video")
-        bpy.ops.wm.path_open(filepath=str(video))
+        row = _OfRow.row(self, context)
+        found = read_render(absolute(row.folder)) if row is not None else None
+        video = found.video if found is not None else absolute(row.video) if row is not None and row.video else None
+        bpy.ops.wm.path_open(filepath=str(there(video, "video")))
 
 
 class MATCHCUT_OT_open_render_folder(Action, bpy.types.Operator):
@@ -68,17 +91,33 @@ class MATCHCUT_OT_open_render_folder(Action, bpy.types.Operator):
 
     bl_idname = "matchcut.open_render_folder"
     bl_label = "Open Render Folder"
-    bl_description = "Show the files of the last render: pictures, video, passes and log"
+    bl_description = "Show the files of the render: pictures, video, passes and log"
+
+    row: IntProperty(name="Row", description="Of the list of renders; -1 for the chosen one", default=-1)  # type: ignore[valid-type]
 
     @classmethod
     def poll(cls, context: Any) -> bool:
-        """The scene has been rendered."""
-        return bool(context.scene.matchcut.render.folder)
+        """There is a render."""
+        if not context.scene.matchcut.render.renders:
+            cls.poll_message_set("Nothing has been rendered yet")
+        return bool(context.scene.matchcut.render.renders)
 
     def _act(self, context: Any) -> None:
-        folder = absolute(context.scene.matchcut.render.folder)
-        there(folder / "job.json", "render")
+        row = _OfRow.row(self, context)
+        folder = absolute(row.folder) if row is not None else None
+        there(folder / "job.json" if folder is not None else None, "render")
         bpy.ops.wm.path_open(filepath=str(folder))
+
+
+class MATCHCUT_OT_find_renders(Action, bpy.types.Operator):
+    """Find Renders."""
+
+    bl_idname = "matchcut.find_renders"
+    bl_label = "Find Renders"
+    bl_description = "List the renders in the output folder again"
+
+    def _act(self, context: Any) -> None:
+        run.find_renders(context.scene)
 
 
 CLASSES = (
@@ -86,4 +125,5 @@ CLASSES = (
     MATCHCUT_OT_resume_render,
     MATCHCUT_OT_play_render,
     MATCHCUT_OT_open_render_folder,
+    MATCHCUT_OT_find_renders,
 )

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a scene is rendered, and where its last render lies."""
+"""How a scene is rendered, and its last renders."""
 
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
+from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
 from ..properties import PATH_OPTIONS
 
+MODE_ITEMS = (
+    ("PREVIEW", "Preview", "Smaller, with few samples, of a part or every nth frame: to look at"),
+    ("FINAL", "Final", "Every frame in the reference's size: what a score takes if nothing has changed since"),
+)
+
 FRAMES_ITEMS = (
-    ("ALL", "All", "Every frame of the reference; they become a video"),
-    ("PREVIEW", "Preview Range", "The frames of the timeline's preview range, as pictures"),
+    ("ALL", "All", "The reference's whole range"),
+    ("PREVIEW", "Preview Range", "The frames of the timeline's preview range"),
     ("CURRENT", "Current Frame", "The frame that is shown, as a picture"),
 )
 
@@ -41,19 +46,51 @@ def _view_transforms(render: Any, context: Any, text: str) -> tuple[str, ...]:
     return VIEW_TRANSFORMS
 
 
-class MATCHCUT_PG_render(bpy.types.PropertyGroup):
-    """How the scene is rendered, and where the last render lies."""
+class MATCHCUT_PG_rendered(bpy.types.PropertyGroup):
+    """One render on disk; `name` is its folder's."""
 
+    folder: StringProperty(subtype="DIR_PATH", options=PATH_OPTIONS)  # type: ignore[valid-type]
+    video: StringProperty(subtype="FILE_PATH", options=PATH_OPTIONS)  # type: ignore[valid-type]
+    """What can be played of it; empty where it is one picture, or not finished."""
+    frames: IntProperty()  # type: ignore[valid-type]
+    of: IntProperty()  # type: ignore[valid-type]
+    is_done: BoolProperty()  # type: ignore[valid-type]
+    seconds: FloatProperty(default=-1.0)  # type: ignore[valid-type]
+    """That its frames took; negative where that is not known."""
+
+
+class MATCHCUT_PG_render(bpy.types.PropertyGroup):
+    """How the scene is rendered, and its last renders."""
+
+    mode: EnumProperty(  # type: ignore[valid-type]
+        name="Quality",
+        description="A quick look, or the whole reference as it will be scored",
+        items=MODE_ITEMS,
+    )
     frames: EnumProperty(  # type: ignore[valid-type]
         name="Frames",
         description="Which frames of the reference are rendered",
         items=FRAMES_ITEMS,
     )
+    every: IntProperty(  # type: ignore[valid-type]
+        name="Step",
+        description="Render every nth frame only; the preview still plays at the right speed",
+        default=1,
+        min=1,
+        soft_max=24,
+    )
+    preview_samples: IntProperty(  # type: ignore[valid-type]
+        name="Samples",
+        description="Samples per pixel of previews, so that they come quickly",
+        default=16,
+        min=1,
+        soft_max=256,
+    )
     scale: IntProperty(  # type: ignore[valid-type]
         name="Scale",
-        description="Size of the render in percent of the reference's; less is quicker to look at",
+        description="Size of the preview in percent of the reference's; less is quicker to look at",
         subtype="PERCENTAGE",
-        default=100,
+        default=50,
         min=1,
         soft_min=10,
         soft_max=100,
@@ -89,7 +126,11 @@ class MATCHCUT_PG_render(bpy.types.PropertyGroup):
     folder: StringProperty(subtype="DIR_PATH", options=PATH_OPTIONS)  # type: ignore[valid-type]
     """Of the last render that ended well."""
     video: StringProperty(subtype="FILE_PATH", options=PATH_OPTIONS)  # type: ignore[valid-type]
-    """In it; empty where a part was rendered."""
+    """The last one of all frames of the reference."""
+    renders: CollectionProperty(type=MATCHCUT_PG_rendered)  # type: ignore[valid-type]
+    """The last renders on disk, the newest first."""
+    active: IntProperty()  # type: ignore[valid-type]
+    """The row of the list that is chosen."""
 
 
-CLASSES = (MATCHCUT_PG_render,)
+CLASSES = (MATCHCUT_PG_rendered, MATCHCUT_PG_render)

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
+
+import bpy
 
 from ....evaluator.protocol.errors import BadInputError
 from ....evaluator.protocol.files import numbered_folder
@@ -12,13 +14,18 @@ from ....evaluator.protocol.messages import Message
 from ... import jobs
 from ...scene_file import save_copy
 from ...timeline import has_camera
+from .. import aside
 from ..kept import keep
-from ..paths import output_folder, reference_file
+from ..paths import output_folder, reference_file, scenes_of, stored
+from ..requests import COPY, Owner, Request, unfinished
+from ..results.store import scene_id
+from .listing import RENDER, Rendered, is_finished, list_renders
 
 RENDERING = "Rendering"
 """Title of a render's job, whose progress the Render panel shows."""
 
-_unfinished: dict[int, tuple[Path, list[str]]] = {}
+_unfinished: dict[int, Request] = {}
+"""By session id of the scene: its last render, where that did not come to its end."""
 
 
 def render(scene: Any) -> jobs.Job:
@@ -30,22 +37,41 @@ def render(scene: Any) -> jobs.Job:
     reference = reference_file(scene)
     need_camera(scene)
     options = _options(scene)
-    folder = numbered_folder(output_folder(scene), "render")
-    return _start(scene, folder, [*scene_arguments("render", scene, reference, folder), *options])
+    folder = numbered_folder(output_folder(scene), RENDER)
+    request = ask_for("render", scene, reference, folder, options)
+    return _start(scene, request)
 
 
 def resume_render(scene: Any) -> jobs.Job:
     """Go on with the render that was cancelled or failed: with the copy of the scene that it was started with."""
-    folder, arguments = _unfinished[scene.session_uid]
-    if not (folder / "scene.blend").is_file():
+    request = _unfinished[scene.session_uid]
+    if not (request.folder / COPY).is_file():
         del _unfinished[scene.session_uid]
-        raise BadInputError(f"{folder}: what was rendered is not there any more; render anew")
-    return _start(scene, folder, arguments)
+        raise BadInputError(f"{request.folder}: what was rendered is not there any more; render anew")
+    return _start(scene, request)
 
 
 def unfinished_render(scene: Any) -> str:
     """The name of the folder of a render that did not come to its end; empty where there is none."""
-    return _unfinished[scene.session_uid][0].name if scene.session_uid in _unfinished else ""
+    return _unfinished[scene.session_uid].folder.name if scene.session_uid in _unfinished else ""
+
+
+def find_renders(scene: Any) -> None:
+    """List the scene's last renders from the disk again, and the one that did not come to its end."""
+    base, owner, uid = output_folder(scene), owner_of(scene), scene.session_uid
+
+    def work() -> tuple[list[Rendered], Request | None]:
+        return list_renders(base), unfinished(base, RENDER, owner, is_finished)
+
+    def take(found: tuple[list[Rendered], Request | None]) -> None:
+        if found[1] is not None:
+            _unfinished[uid] = found[1]
+        else:
+            _unfinished.pop(uid, None)
+        keep(uid, "renders", lambda kept: _write(kept.matchcut.render, found[0]))
+        jobs.redraw()
+
+    aside.look(f"renders {uid}", work, take)
 
 
 def need_camera(scene: Any) -> None:
@@ -54,16 +80,38 @@ def need_camera(scene: Any) -> None:
         raise BadInputError(f"scene {scene.name}: there is no camera; add one and make it active (Ctrl Numpad 0)")
 
 
-def scene_arguments(command: str, scene: Any, reference: Path, folder: Path) -> list[str]:
-    """The command line of `render` and `score`, with a copy of the open file made for it in `folder`."""
-    copy = save_copy(scene, folder / "scene.blend")
-    return [command, "--reference", str(reference), "--scene", str(copy), "--out", str(folder)]
+def owner_of(scene: Any) -> Owner:
+    """Whose the scene's folders are."""
+    reference = scene.matchcut.reference.path
+    name = PurePath(reference.replace("\\", "/")).name
+    return Owner(scene_id(scene), PurePath(bpy.data.filepath).name, scene.name, name)
 
 
-def samples_option(scene: Any) -> list[str]:
-    """The option for the number of samples, where it is limited."""
-    state = scene.matchcut
-    return ["--samples", str(state.samples)] if state.use_samples else []
+def ask_for(command: str, scene: Any, reference: Path, folder: Path, options: list[str | Path]) -> Request:
+    """The command line of `render` and `score`, kept in `folder` with a copy of the open file."""
+    copy = save_copy(scene, folder / COPY)
+    arguments = (command, "--reference", reference, "--scene", copy, "--out", folder, *options)
+    request = Request(folder, owner_of(scene), arguments)
+    try:
+        request.write()
+    except OSError as error:
+        raise BadInputError(
+            f"{folder}: cannot be written ({error.strerror or error}); choose another folder"
+        ) from error
+    return request
+
+
+def final_options(scene: Any) -> list[str | Path]:
+    """The options by which a scene is rendered as it is scored."""
+    state, chosen = scene.matchcut, scene.matchcut.render
+    options: list[str | Path] = ["--samples", str(state.samples)] if state.use_samples else []
+    if chosen.engine != "SCENE":
+        options += ["--engine", chosen.engine.lower()]
+    if chosen.device != "AUTO":
+        options += ["--device", chosen.device.lower()]
+    if chosen.view_transform:
+        options += ["--view-transform", chosen.view_transform]
+    return [*options, *(["--workers", str(chosen.workers)] if chosen.workers > 1 else [])]
 
 
 def forget() -> None:
@@ -71,40 +119,71 @@ def forget() -> None:
     _unfinished.clear()
 
 
-def _start(scene: Any, folder: Path, arguments: list[str]) -> jobs.Job:
+def _start(scene: Any, request: Request) -> jobs.Job:
     uid = scene.session_uid
 
     def finish(messages: list[Message]) -> None:
-        _unfinished.pop(uid, None)
         made = next((message.data for message in reversed(messages) if message.data), {})
-        keep(uid, "render", lambda found: _store(found.matchcut.render, str(folder), made.get("video") or ""))
+        keep(uid, "render", lambda found: _store(found.matchcut.render, request.folder, made.get("video") or ""))
+        for found in scenes_of(uid):
+            find_renders(found)
 
-    job = jobs.start(RENDERING, arguments, finish)
-    _unfinished[uid] = (folder, arguments)
+    def heard(message: Message) -> None:
+        if message.type == "done" and message.exit_status:  # cancelled or failed: what is there is listed all the same
+            for found in scenes_of(uid):
+                find_renders(found)
+
+    job = jobs.start(RENDERING, request.command_line, finish)
+    job.heard = heard
+    _unfinished[uid] = request
     return job
 
 
-def _store(render: Any, folder: str, video: str) -> None:
-    render.folder, render.video = folder, video
+def _store(render: Any, folder: Path, video: str) -> None:
+    render.folder = stored(folder)
+    if video:
+        render.video = stored(Path(video))
 
 
-def _options(scene: Any) -> list[str]:
+def _write(render: Any, found: list[Rendered]) -> None:
+    """What the scene keeps of its renders; written anew only where they are others."""
+    rows = [(one.folder.name, stored(one.folder), stored(one.video) if one.video else "", one) for one in found]
+    known = [(row.name, row.folder, row.video, row.frames, row.is_done) for row in render.renders]
+    if known == [(name, folder, video, one.frames, one.is_done) for name, folder, video, one in rows]:
+        return
+    render.renders.clear()
+    for name, folder, video, one in rows:
+        row = render.renders.add()
+        row.name, row.folder, row.video = name, folder, video
+        row.frames, row.of, row.is_done = one.frames, one.of, one.is_done
+        row.seconds = -1.0 if one.seconds is None else one.seconds
+    render.active = 0
+    done = [one for one in found if one.is_done]
+    whole = next((one for one in done if one.is_whole and one.video), None)
+    if done:
+        render.folder = stored(done[0].folder)
+    if whole is not None and whole.video is not None:
+        render.video = stored(whole.video)
+
+
+def _options(scene: Any) -> list[str | Path]:
     chosen = scene.matchcut.render
-    options = [*samples_option(scene), *_frames(scene)]
+    if chosen.mode == "FINAL":
+        return [*final_options(scene), "--reusable", *(["--passes"] if chosen.passes else [])]
+    options = _frames(scene)
+    if chosen.every > 1 and chosen.frames != "CURRENT":
+        options += ["--every", str(chosen.every)]
     if chosen.scale != 100:
         options += ["--scale", f"{chosen.scale / 100:g}"]
-    if chosen.engine != "SCENE":
-        options += ["--engine", chosen.engine.lower()]
-    if chosen.device != "AUTO":
-        options += ["--device", chosen.device.lower()]
-    if chosen.view_transform:
-        options += ["--view-transform", chosen.view_transform]
-    if chosen.workers > 1:
-        options += ["--workers", str(chosen.workers)]
-    return [*options, *(["--passes"] if chosen.passes else [])]
+    return [*options, *_with_samples(final_options(scene), chosen.preview_samples)]
 
 
-def _frames(scene: Any) -> list[str]:
+def _with_samples(options: list[str | Path], samples: int) -> list[str | Path]:
+    rest = options[2:] if options[:1] == ["--samples"] else options
+    return ["--samples", str(samples), *rest]
+
+
+def _frames(scene: Any) -> list[str | Path]:
     """The option for the frames that are chosen, counted from 0 at the scene's first frame."""
     chosen, reference = scene.matchcut.render.frames, scene.matchcut.reference
     if chosen == "ALL":

@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
-
-from ....evaluator.protocol.errors import BadInputError
-from ....evaluator.protocol.files import read_json
+from typing import Any, Final, Literal
 
 RESULTS_FORMAT = "matchcut-results/1"
 Verdict = Literal["good", "bad", "unscored", "plain"]
 DIMENSIONS = ("camera", "static", "dynamic")
+WORDS: Final = {
+    "no checklist given": "no checklist was given: pick one in the Score panel",
+    "not judged: no judge given": "no judge was chosen: choose one in the Score panel or in Preferences",
+    "not asked for": "not measured: it was turned off",
+}
+"""What a panel says instead of the evaluator's reasons, which do not know who reads them."""
+_OPTION = re.compile(r"--[a-z]")
+_CATEGORY = re.compile(r"\b([a-z]+)_([a-z]+)\b")
 
 
 @dataclass(frozen=True)
@@ -25,22 +31,23 @@ class ResultLine:
     verdict: Verdict = "plain"
 
 
-def read_result_lines(path: Path) -> list[ResultLine]:
-    """The lines for the results.json at `path`. Raises BadInputError where it is missing or not of this version."""
-    try:
-        return result_lines(read_json(path, RESULTS_FORMAT))
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise BadInputError(f"{path}: not what this version of Matchcut writes ({error!r}); score again") from error
-
-
-def result_lines(results: dict[str, Any]) -> list[ResultLine]:
-    """Timeline, cuts, SGC and checklist of parsed results, each score beside its coverage or its reason."""
+def result_lines(results: Mapping[str, Any]) -> list[ResultLine]:
+    """Timeline, cuts, SGC, audit and checklist of parsed results, each score beside its coverage or its reason."""
     return [
         *_timeline(results["timeline"]),
         *_cuts(results["shots"]),
         *_sgc(results["sgc"]),
+        *_audit(results.get("audit")),
         *_checklist(results["checklist"]),
     ]
+
+
+def artists_words(reason: str) -> str:
+    """A reason as a panel gives it: what to do about it, and no option of a command line, which older files name."""
+    parts = re.split(r"[:;,] ", reason)
+    while len(parts) > 1 and _OPTION.search(parts[-1]):
+        reason = reason[: -len(parts.pop())].rstrip(":;, ")
+    return WORDS.get(reason) or _CATEGORY.sub(r"\1 \2", reason)
 
 
 def _timeline(check: dict[str, Any]) -> list[ResultLine]:
@@ -98,30 +105,50 @@ def _fade(match: dict[str, Any]) -> ResultLine:
 
 def _sgc(sgc: dict[str, Any]) -> list[ResultLine]:
     if sgc.get("unscored"):
-        return [ResultLine("SGC", "Score", sgc["reason"], "unscored")]
+        return [ResultLine("SGC", "Score", artists_words(sgc["reason"]), "unscored")]
     pairs = ResultLine("SGC", "Pairs", f"{sgc['pairs_scored']} of {sgc['pairs_expected']} scored")
     if sgc["score"] is None:
-        return [ResultLine("SGC", "Score", sgc["reason"] or "unscored", "unscored"), pairs]
-    return [ResultLine("SGC", "Score", f"{sgc['score']:.3g} (lower is better)"), pairs]
+        reason = artists_words(sgc["reason"] or "unscored")
+        return [ResultLine("SGC", "Score", reason, "unscored"), pairs]
+    lines = [ResultLine("SGC", "Score", f"{sgc['score']:.3g} (lower is better)")]
+    if sgc.get("floor") is not None:
+        lines.append(ResultLine("SGC", "Floor", f"{sgc['floor']:.3g}"))
+    return [*lines, pairs]
+
+
+def _audit(audit: dict[str, Any] | None) -> list[ResultLine]:
+    if audit is None:
+        return []
+    if audit.get("unscored"):
+        return [ResultLine("Audit", "Audit", artists_words(audit["reason"]), "unscored")]
+    lines = [ResultLine("Audit", "Audit", *(("passed", "good") if audit["passed"] else ("not passed", "bad")))]
+    for severity in ("forbidden", "suspicious", "note"):
+        count = sum(finding["severity"] == severity for finding in audit["findings"])
+        if count:
+            verdict: Verdict = "plain" if severity == "note" else "bad"
+            lines.append(ResultLine("Audit", severity.capitalize(), str(count), verdict))
+    return lines
 
 
 def _checklist(checklist: dict[str, Any]) -> list[ResultLine]:
     if checklist.get("unscored"):
-        return [ResultLine("Checklist", "Overall", checklist["reason"], "unscored")]
+        return [ResultLine("Checklist", "Overall", artists_words(checklist["reason"]), "unscored")]
     if checklist["state"] == "not_judged":
-        return [ResultLine("Checklist", "Overall", checklist["reason"] or "not judged", "unscored")]
+        reason = artists_words(checklist["reason"] or "not judged")
+        return [ResultLine("Checklist", "Overall", reason, "unscored")]
     scores = [("Overall", checklist["overall"])]
     scores += [
         (name.capitalize(), checklist["dimensions"][name]) for name in DIMENSIONS if name in checklist["dimensions"]
     ]
     lines = [_score("Checklist", label, score) for label, score in scores]
     if checklist["state"] == "partly_judged":
-        lines.append(ResultLine("Checklist", "Partial", checklist["reason"] or "not every clip was judged", "unscored"))
+        reason = artists_words(checklist["reason"] or "not every clip was judged")
+        lines.append(ResultLine("Checklist", "Partial", reason, "unscored"))
     return lines
 
 
 def _score(section: str, label: str, score: dict[str, Any]) -> ResultLine:
     if score["value"] is None:
-        return ResultLine(section, label, score.get("reason") or "unscored", "unscored")
+        return ResultLine(section, label, artists_words(score.get("reason") or "unscored"), "unscored")
     coverage = f"{score['checks_scored']} of {score['checks_expected']} checks"
     return ResultLine(section, label, f"{score['value']:.1f} ({coverage})")

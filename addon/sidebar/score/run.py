@@ -1,67 +1,219 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scores a saved copy of the scene against its reference."""
+"""Scores a saved copy of the scene against its reference, in a numbered folder that is gone on with until done."""
 
 from __future__ import annotations
 
-import ipaddress
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import bpy
 
 from ....evaluator.protocol.errors import BadInputError
+from ....evaluator.protocol.files import numbered_folder
 from ....evaluator.protocol.messages import Message
 from ... import jobs, preferences
-from ..paths import existing, output_folder, reference_file
-from ..render.run import need_camera, samples_option, scene_arguments
+from ...preferences.judges import receiver
+from .. import aside
+from ..paths import existing, output_folder, reference_file, scenes_of
+from ..render.run import ask_for, final_options, find_renders, need_camera, owner_of
+from ..requests import COPY, Request, unfinished
 from ..results.store import take_results
+from .stages import Course, Plan
+
+SCORING = "Scoring"
+"""Title of a score's job, whose progress the Score panel shows."""
+PLANNING = "score plan"
+"""Key of the quiet command that says what a score would do."""
+SCORE = "score"
+"""How the folders' names begin."""
+JUDGED = "judged"
+"""Folder beside them in which all scores keep what judges said: nothing is asked for twice."""
+
+
+@dataclass
+class Waiting:
+    """A score that is looked into before it starts: what it will do is not known yet, or waits for a yes."""
+
+    request: Request
+    uid: int
+    is_new: bool
+    """Whether its folder was made for it just now."""
+    judge: str
+    plan: Plan | None = None
+
+
+_waiting: Waiting | None = None
+_problem = ""
+_course = Course()
+_unfinished: dict[int, Request] = {}
+"""By session id of the scene: its last score, where that did not come to its end."""
 
 
 def score(scene: Any) -> jobs.Job:
-    """Start rendering a saved copy of the scene and scoring it against the reference into a new folder."""
-    jobs.check_ready()
-    state = scene.matchcut
-    reference = reference_file(scene)
-    need_camera(scene)
-    options = ["--setting", state.setting, *samples_option(scene)]
-    if state.checklist:
-        options += ["--checklist", str(existing(state.checklist, "checklist"))]
-    judge = judge_of(scene) if state.checklist else ""
-    if judge:
-        if not bpy.app.online_access and not is_loopback(judge):
-            raise BadInputError(
-                "the judge is on another machine and online access is off; allow it in Preferences > System > Network"
-            )
-        options += ["--judge", judge]
-    folder = _folder(scene)
-    uid = scene.session_uid
-    arguments = scene_arguments("score", scene, reference, folder)
+    """Start scoring a saved copy of the scene: in a new folder, or in the last one where that has no result yet."""
+    request, _ = _asked(scene)
+    return start(scene.session_uid, request)
+
+
+def resume_score(scene: Any) -> jobs.Job:
+    """Go on with the score that was cancelled, failed or ended with Blender, with the copy that it was started with."""
+    request = _unfinished[scene.session_uid]
+    if not (request.folder / COPY).is_file():
+        del _unfinished[scene.session_uid]
+        raise BadInputError(f"{request.folder}: what was scored is not there any more; score anew")
+    return start(scene.session_uid, request)
+
+
+def prepare(scene: Any) -> None:
+    """Make a score ready and have the evaluator say what it will do; `waiting` tells when it has.
+
+    Raises BadInputError as `score` does.
+    """
+    global _waiting, _problem  # noqa: PLW0603
+    _problem = ""
+    request, is_new = _asked(scene)
+    asked = _waiting = Waiting(request, scene.session_uid, is_new, judge_of(scene) if scene.matchcut.checklist else "")
 
     def finish(messages: list[Message]) -> None:
-        take_results(uid, folder)
+        if _waiting is asked:
+            try:
+                asked.plan = Plan.from_data(next((one.data for one in reversed(messages) if one.data), None))
+            except BadInputError as error:
+                failed(str(error))
 
-    return jobs.start("Scoring", [*arguments, *options], finish)
+    def failed(problem: str) -> None:
+        global _problem  # noqa: PLW0603
+        if _waiting is asked:
+            give_up()
+            _problem = problem
+            jobs.redraw()
+
+    jobs.start_quiet(PLANNING, [*request.command_line, "--plan"], finish, failed=failed)
+
+
+def waiting() -> Waiting | None:
+    """The score that is looked into before it starts."""
+    return _waiting
+
+
+def problem() -> str:
+    """Why the last one could not even be looked into."""
+    return _problem
+
+
+def give_up() -> None:
+    """Do not start the score that waits; a folder that was made for it goes."""
+    global _waiting
+    gone, _waiting = _waiting, None
+    jobs.stop_quiet(PLANNING)
+    if gone is not None and gone.is_new:
+        shutil.rmtree(gone.request.folder, ignore_errors=True)
+    jobs.redraw()
+
+
+def go_ahead() -> jobs.Job:
+    """Start the score that waits. Raises BadInputError where another job runs by now."""
+    global _waiting  # noqa: PLW0603
+    asked = _waiting
+    if asked is None:
+        raise BadInputError("there is no score that waits; press Score Against Reference again")
+    _waiting = None
+    return start(asked.uid, asked.request)
+
+
+def start(uid: int, request: Request) -> jobs.Job:
+    """Start the command of `request` for the scene with this session id."""
+    global _course, _problem  # noqa: PLW0603
+    _problem = ""
+
+    def finish(messages: list[Message]) -> None:
+        _unfinished.pop(uid, None)
+        take_results(uid, request.folder)
+        for scene in scenes_of(uid):
+            find_renders(scene)
+
+    job = jobs.start(SCORING, request.command_line, finish)
+    course = _course = Course()
+    job.heard = course.hear
+    _unfinished[uid] = request
+    return job
+
+
+def course() -> Course:
+    """Where the score that runs, or ran last, is among its stages."""
+    return _course
+
+
+def unfinished_score(scene: Any) -> str:
+    """The name of the folder of a score that did not come to its end; empty where there is none."""
+    return _unfinished[scene.session_uid].folder.name if scene.session_uid in _unfinished else ""
+
+
+def find_unfinished(scene: Any) -> None:
+    """Look on the disk for a score of the scene that did not come to its end."""
+    base, owner, uid = output_folder(scene), owner_of(scene), scene.session_uid
+
+    def take(found: Request | None) -> None:
+        if found is not None:
+            _unfinished[uid] = found
+        else:
+            _unfinished.pop(uid, None)
+        jobs.redraw()
+
+    aside.look(f"scores {uid}", lambda: unfinished(base, SCORE, owner, has_results), take)
+
+
+def has_results(folder: Path) -> bool:
+    """Whether a score came to its end: its results are written last."""
+    return (folder / "results.json").is_file()
+
+
+def forget() -> None:
+    """Another file was opened, or the add-on ends."""
+    global _course, _problem
+    give_up()
+    _unfinished.clear()
+    _course, _problem = Course(), ""
 
 
 def judge_of(scene: Any) -> str:
     """The judge of the scene, else the one of the preferences; empty for none."""
-    stored = preferences.get()
-    return str(scene.matchcut.judge or (stored.judge if stored is not None else ""))
+    return str(scene.matchcut.judge or preferences.default_judge())
 
 
-def is_loopback(judge: str) -> bool:
-    """Whether a judge such as `local:http://127.0.0.1:8000/v1#MODEL` is on this machine."""
-    try:
-        host = urlsplit(judge.partition(":")[2]).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def is_here(judge: str) -> bool:
+    """Whether what a judge is shown stays on this machine."""
+    return not receiver(judge)
 
 
-def _folder(scene: Any) -> Path:
-    """The first of `score-001`, `score-002` … without a result: what failed is gone on with."""
-    base, number = output_folder(scene), 1
-    while (base / f"score-{number:03d}" / "results.json").exists():
-        number += 1
-    return base / f"score-{number:03d}"
+def _asked(scene: Any) -> tuple[Request, bool]:
+    """The request for a score, its copy of the scene saved, and whether its folder was made for it."""
+    jobs.check_ready()
+    state = scene.matchcut
+    reference = reference_file(scene)
+    need_camera(scene)
+    base = output_folder(scene)
+    options: list[str | Path] = ["--setting", state.setting, *final_options(scene), "--renders", base]
+    if state.score.sgc != "ROBUST":
+        options += ["--sgc-mode", state.score.sgc.lower()]
+    if state.checklist:
+        options += ["--checklist", existing(state.checklist, "checklist"), *_judge_options(scene, base)]
+    left = unfinished(base, SCORE, owner_of(scene), has_results)
+    folder = left.folder if left is not None else numbered_folder(base, SCORE)
+    request = ask_for("score", scene, reference, folder, options)
+    return request, left is None
+
+
+def _judge_options(scene: Any, base: Path) -> list[str | Path]:
+    judge = judge_of(scene)
+    if not judge:
+        return []
+    if not bpy.app.online_access and not is_here(judge):
+        raise BadInputError(
+            "the judge is on another machine and online access is off; allow it in Preferences > System > Network"
+        )
+    budget = scene.matchcut.score.budget
+    limit = ["--budget-usd", f"{budget:g}"] if budget > 0 and not is_here(judge) else []
+    return ["--judge", judge, "--judged", base / JUDGED, *limit]

@@ -58,6 +58,12 @@ class Remote:
         shown = ", ".join(sorted(models)[:8])
         return f"the service does not list the model {self.model!r}; it lists {shown}"
 
+    def models(self) -> list[str]:
+        """The models that the service lists, by name; none where it keeps no list. Raises as `check` does."""
+        if self.missing:
+            raise FatalError("unauthorized", self.missing, whole_run=True)
+        return sorted(self._models() or [])
+
     def close(self) -> None:
         """See RemoteProvider."""
         self._wire.close()

@@ -41,9 +41,9 @@ def alive(pids):
 def steps(window):
     jobs = importlib.import_module(f"{score.ADDON}.jobs")
     yield from score.prepare(window, samples=4096)
-    yield from window.press("matchcut.score")
-    yield from score.until(lambda: jobs.last().done > 0, 120)
-    yield from window.scan_buttons("matchcut.cancel")
+    yield from score.press_score(window)
+    yield from score.until(lambda: jobs.last().stage == "render" and jobs.last().done > 0, 120)
+    yield from window.find("matchcut.cancel")
     window.facts["running"] = descendants(os.getpid())
     x, y = window.buttons["matchcut.cancel"]
     pressed = time.monotonic()

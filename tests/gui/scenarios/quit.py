@@ -14,6 +14,6 @@ _spec.loader.exec_module(cancel)
 def steps(window):
     jobs = importlib.import_module(f"{cancel.score.ADDON}.jobs")
     yield from cancel.score.prepare(window, samples=4096)
-    yield from window.press("matchcut.score")
-    yield from cancel.score.until(lambda: jobs.last().done > 0, 120)
+    yield from cancel.score.press_score(window)
+    yield from cancel.score.until(lambda: jobs.last().stage == "render" and jobs.last().done > 0, 120)
     window.facts["running"] = cancel.descendants(os.getpid())

@@ -29,7 +29,7 @@ def steps(window):
     yield from window.press("matchcut.match_timeline")
     before = bpy.data.is_dirty, bpy.data.filepath, scene.render.engine, scene.cycles.samples
 
-    render.frames, render.scale = "CURRENT", 50
+    render.frames, render.scale, render.preview_samples = "CURRENT", 50, 1
     scene.frame_set(scene.frame_start + 7)
     yield from window.picture("2-part")
     yield from window.press("matchcut.render")
@@ -37,7 +37,14 @@ def steps(window):
     window.facts["part"] = [jobs.last().state, jobs.last().error, render.folder, render.video]
     yield from window.picture("3-after-part")
 
-    render.frames, render.scale = "ALL", 100
+    render.frames, render.every = "ALL", 4
+    yield from window.press("matchcut.render")
+    yield from score.until(lambda: jobs.running() is None, 120)
+    yield from score.until(lambda: len(render.renders) == 2, 20)
+    window.facts["every"] = [jobs.last().state, jobs.last().error, render.renders[0].video, render.video]
+    yield from window.picture("3-after-every")
+
+    render.mode = "FINAL"
     scene.matchcut.samples = 256
     yield from window.press("matchcut.render")
     texts = []
@@ -45,16 +52,22 @@ def steps(window):
     yield from window.picture("4-during")
     yield from window.press("matchcut.cancel")
     yield from score.until(lambda: jobs.running() is None, 20)
-    folder = window.out / "matchcut" / "render-002"
+    folder = window.out / "matchcut" / "render-003"
     window.facts["cancelled"] = [jobs.last().state, render.folder, render.video]
     window.facts["kept"] = len(list((folder / "frames").glob("0*.png")))
+    yield from window.find("matchcut.resume_render")
+    yield from window.scroll(5)
     yield from window.picture("5-cancelled")
 
     yield from window.press("matchcut.resume_render")
     yield from score.until(lambda: texts.append(jobs.last().text) or jobs.running() is None, 300)
     window.facts["resumed"] = [jobs.last().state, jobs.last().error, render.folder, render.video]
     window.facts["texts"] = sorted(set(texts))
+    yield from score.until(lambda: len(render.renders) == 3, 20)
+    yield from window.find("matchcut.render")
+    yield from window.scroll(5)
     yield from window.picture("6-after")
+    window.facts["rows"] = [[row.name, row.frames, row.is_done, Path(row.video).name] for row in render.renders]
     window.facts["folders"] = sorted(path.name for path in (window.out / "matchcut").iterdir())
     window.facts["video"] = Path(render.video).is_file()
     window.facts["same"] = before == (

@@ -32,6 +32,23 @@ def prepare(window, samples=1):
     yield from until(lambda: scene.matchcut.reference.known, 60)
 
 
+def press_score(window, picture=""):
+    """Steps: press the button, and say yes where it is asked what may be done."""
+    run = importlib.import_module(f"{ADDON}.sidebar.score.run")
+    jobs = importlib.import_module(f"{ADDON}.jobs")
+    yield from window.press("matchcut.score")
+    yield from until(lambda: jobs.running() is not None or (run.waiting() is not None and run.waiting().plan), 120)
+    if jobs.running() is None:
+        yield 0.6
+        if picture:
+            yield from window.whole_picture(picture)
+        x, y = window.buttons["matchcut.score"]
+        for value in ("PRESS", "RELEASE"):
+            window.window.event_simulate(type="RET", value=value, x=x, y=y)
+            yield 0.1
+        yield from until(lambda: jobs.running() is not None, 20)
+
+
 def watch_drawing(window):
     """Note every file opened and every socket made while one of our panels draws."""
     registration = importlib.import_module(f"{ADDON}.registration")
@@ -98,10 +115,9 @@ def steps(window):
     window.facts["idle_gap"] = max(window.gaps())
 
     before = {"dirty": bpy.data.is_dirty, "file": bpy.data.filepath, "frame": scene.frame_current}
-    yield from window.press("matchcut.score")
-    yield from until(lambda: jobs.running() is not None, 20)
+    yield from press_score(window, "3-question")
     window.measure()
-    yield from until(lambda: jobs.last().done > 0 or jobs.running() is None, 120)
+    yield from until(lambda: (jobs.last().stage == "render" and jobs.last().done) or jobs.running() is None, 120)
     yield from window.picture("3-during")
     window.facts["stage"] = jobs.last().stage
     stages = []
@@ -125,3 +141,17 @@ def steps(window):
     ]
     window.facts["report"] = (Path(scene.matchcut.results.folder) / "report.html").is_file()
     window.facts["folder"] = scene.matchcut.results.folder
+
+    # again, with nothing changed that renders: neither asked nor rendered
+    run = importlib.import_module(f"{ADDON}.sidebar.score.run")
+    scene.frame_set(scene.frame_current + 3)
+    yield from window.press("matchcut.score")
+    yield from until(lambda: run.course().plan is not None or jobs.running() is None, 120)
+    yield from window.find("matchcut.cancel")
+    yield from window.picture("7-again")
+    window.facts["again"] = [[stage.name, state] for stage, state in run.course().rows()]
+    yield from until(lambda: jobs.running() is None, 120)
+    window.facts["second"] = [jobs.last().state, jobs.last().error, jobs.last().details]
+    window.facts["folders"] = sorted(
+        str(path.relative_to(window.out / "matchcut")) for path in (window.out / "matchcut").glob("score-*/render")
+    )
