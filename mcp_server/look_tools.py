@@ -59,6 +59,10 @@ def add_look_tools(server: MCPServer, session: Calls, renders: Renders) -> None:
 
         With a target, what stands before it is cut away. Azimuth 0 is the front, 90 the right side.
         """
+        try:
+            renders.check_refining()
+        except MatchcutError as error:
+            raise ToolError(str(error)) from error
         params = {
             "view": view, "size": size, "shading": shading, "samples": samples, "target": target, "overlays": overlays,
         }  # fmt: skip
@@ -87,6 +91,7 @@ def add_look_tools(server: MCPServer, session: Calls, renders: Renders) -> None:
         """
         out = pictures_folder() / f"compare-{next(numbers):04d}.jpg"
         try:
+            renders.check_refining()
             with TemporaryDirectory(prefix="looks-", dir=pictures_folder(), ignore_cleanup_errors=True) as folder:
                 video = await find_reference(session, context, renders.workplace, reference, instance)
                 place, note, extra = Path(folder), "", []

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from string import Template
 from typing import Annotated, Final, get_args
 
 from mcp import MCPError
@@ -12,25 +12,10 @@ from mcp.server import MCPServer
 from mcp.types import INVALID_PARAMS
 from pydantic import Field
 
+from .task_text import task_text
 from .workplace import Setting, Task
 
-TEXTS: Final = Path(__file__).resolve().parents[1] / "assets_ui" / "prompts"
 SETTINGS: Final[tuple[Setting, ...]] = get_args(Setting)
-
-
-def task_text(task: Task) -> str:
-    """The whole prompt of a task, as Markdown."""
-    return Template(_read("reconstruct")).substitute(
-        setting=task.setting.capitalize(),
-        reference=task.reference or "the video picked in Blender's Matchcut tab (`reference_info` tells which)",
-        output=task.output or "the folder `matchcut` beside the saved scene",
-        rules=_read(task.setting).strip(),
-        feedback=_read("benchmark" if task.benchmark else "feedback").strip(),
-    )
-
-
-def _read(name: str) -> str:
-    return (TEXTS / f"{name}.md").read_text(encoding="utf-8")
 
 
 def add_prompts(server: MCPServer, task: Task) -> None:
@@ -45,7 +30,7 @@ def add_prompts(server: MCPServer, task: Task) -> None:
         wanted = next((one for one in SETTINGS if one == setting.strip().lower()), None)
         if wanted is None:
             raise MCPError(code=INVALID_PARAMS, message=f"setting is {setting!r}; expected {', '.join(SETTINGS)}")
-        asked = Task(Path(reference) if reference else task.reference, wanted, task.output, task.benchmark)
+        asked = replace(task, reference=Path(reference) if reference else task.reference, setting=wanted)
         if task.benchmark and asked != task:
             raise MCPError(code=INVALID_PARAMS, message="this server serves one task; leave setting and reference out")
         return task_text(asked)

@@ -15,7 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from ..evaluator.protocol.errors import MatchcutError
+from ..evaluator.protocol.errors import BadInputError, MatchcutError
 from . import calls
 from .calls import Calls, Instance, call
 from .records import RenderState
@@ -64,6 +64,12 @@ def add_render_tools(server: MCPServer, session: Calls, renders: Renders) -> Non
         async with starting:
             try:
                 renders.check_idle()
+                renders.check_refining()
+                if renders.workplace.task.no_refine and not frames and scale != 1:
+                    raise BadInputError(
+                        "not_allowed: a render of all frames is the last one of this task: leave scale out, or render "
+                        "a part of the frames as a test"
+                    )
                 options = _options(frames, scale, samples, engine, device, view_transform, passes, workers)
                 if scene:
                     path = renders.workplace.allowed(scene, "scene")

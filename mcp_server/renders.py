@@ -161,6 +161,14 @@ class Renders:
                 f"busy: {job.folder} is being rendered ({job.progress[2]}); call render_wait, or render_cancel"
             )
 
+    def check_refining(self) -> None:
+        """Raise BadInputError where the task is done without refinement, and all frames were rendered."""
+        if self.workplace.task.no_refine and any(job.state().video for job in self._jobs):
+            raise BadInputError(
+                "not_allowed: this task is rendered once, without refinement: all frames are rendered, so rendering, "
+                "looking and comparing are over; call submit"
+            )
+
     def start(self, arguments: Sequence[str], folder: Path, blender: str = "") -> Render:
         """Start `matchcut render ARGUMENTS --out FOLDER`.
 

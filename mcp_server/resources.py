@@ -13,8 +13,8 @@ from ..evaluator.protocol.errors import MatchcutError
 from .calls import Calls
 from .commands import only_result, run_command
 from .places import find_reference
-from .prompts import task_text
 from .renders import Renders
+from .task_text import task_text
 
 PROBE_SECONDS: Final = 300.0
 

@@ -19,13 +19,15 @@ RENDER: Final = "render"
 class Task:
     """What is asked for. In `benchmark` mode tools that evaluate are not there.
 
-    The agent may name files in `output`, and `reference` itself, but not what lies beside it.
+    The agent may name files in `output`, and `reference` itself, but not what lies beside it. With `no_refine` the
+    first render of all frames is the last one, and nothing is looked at after it.
     """
 
     reference: Path | None = None
     setting: Setting = "simplified"
     output: Path | None = None
     benchmark: bool = False
+    no_refine: bool = False
 
 
 class Workplace:

@@ -23,12 +23,18 @@ SUFFIX: Final = ".schema.json"
 
 # format → where its record is
 RECORDS: Final[dict[str, str]] = {
+    "matchcut-agent/1": "benchmark.agents.records:AgentDefinition",
+    "matchcut-agent-run/1": "benchmark.records:AgentRun",
     "matchcut-agreement/1": "agreement.records:Agreement",
     "matchcut-agreement-study/1": "agreement.records:Study",
     "matchcut-agreement-votes/1": "agreement.records:Votes",
     "matchcut-audit/1": "audit.records:AuditReport",
     "matchcut-batch/1": "judge.batch.records:BatchRecord",
     "matchcut-batch-waiting/1": "judge.batch.records:Waiting",
+    "matchcut-bench-export/1": "benchmark.records:Export",
+    "matchcut-bench-failure/1": "benchmark.records:Failure",
+    "matchcut-bench-plan/1": "benchmark.records:Plan",
+    "matchcut-bench-stage/1": "benchmark.records:StageRecord",
     "matchcut-benchmark/1": "checklist.benchmark:Benchmark",
     "matchcut-benchmark-video/1": "checklist.benchmark:BenchmarkVideo",
     "matchcut-camera-fit/1": "camera.records:CameraFit",
@@ -36,6 +42,7 @@ RECORDS: Final[dict[str, str]] = {
     "matchcut-camera-request/1": "camera.records:CameraRequest",
     "matchcut-cameras/1": "sgc.estimators.precomputed:CamerasFile",
     "matchcut-clip/1": "checklist.records:Clip",
+    "matchcut-configurations/1": "benchmark.agents.records:Configurations",
     "matchcut-conform/1": "media.conform:Conformed",
     "matchcut-evidence/1": "judge.records:EvidenceManifest",
     "matchcut-judged-unit/1": "judge.units:JudgedUnit",

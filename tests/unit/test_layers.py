@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ORDER = [
     "cli",
     "schemas",
+    "benchmark",
     "pipeline",
     "report",
     "results",
@@ -25,6 +26,7 @@ ORDER = [
     "sgc",
     "audit",
     "deliver",
+    "farm",
     "render",
     "scoring",
     "camera",

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from bridge_stub import BridgeStub
 from matchcut.evaluator.protocol.errors import OperationalError
-from matchcut.mcp_server.prompts import SETTINGS, TEXTS, task_text
+from matchcut.mcp_server.prompts import SETTINGS
 from matchcut.mcp_server.renders import Renders
 from matchcut.mcp_server.server import INSTRUCTIONS, make_server
 from matchcut.mcp_server.session import Session
+from matchcut.mcp_server.task_text import TEXTS, task_text
 from matchcut.mcp_server.workplace import Task, Workplace
 from mcp import Client, MCPError
 
@@ -164,7 +165,7 @@ def test_a_name_with_dollars_is_a_name():
 
 def test_every_text_is_packed_and_used():
     assert {path.name for path in TEXTS.glob("*.md")} == {
-        "reconstruct.md", "feedback.md", "benchmark.md", *(f"{one}.md" for one in SETTINGS)
+        "reconstruct.md", "feedback.md", "benchmark.md", "no_refine.md", *(f"{one}.md" for one in SETTINGS)
     }  # fmt: skip
 
 

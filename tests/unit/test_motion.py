@@ -44,6 +44,7 @@ def test_a_pan_and_a_zoom_with_a_cut_between(tmp_path):
     assert zoom.kind == "zoom in" and abs(zoom.camera.zoom_factor - 1.4) < 0.02
     assert zoom.focal.mm is None and zoom.focal.reason and "something flat" in zoom.notes[-1]
     assert abs(zoom.keys[-1].lens_mm / zoom.keys[0].lens_mm - 1.4) < 0.02
+    assert [one.kind for one in measure_motion(tmp_path / "video.mp4", at=20, reporter=SILENT).shots] == ["zoom in"]
 
 
 @pytest.mark.parametrize(
@@ -133,6 +134,8 @@ def test_what_cannot_be_measured_is_one_line_and_a_status(tmp_path, capsys):
     for arguments, said in (
         ([str(video), "--shot", "1"], "its shots are 0 to 0"),
         ([str(video), "--shot", "-1"], "its shots are 0 to 0"),
+        ([str(video), "--at", "3"], "its frames are 0 to 2"),
+        ([str(video), "--at", "0", "--shot", "0"], "leave out one"),
         ([str(video), "--most", "1"], "from 2 to 240"),
         ([str(tiny)], "too small"),
         ([str(tmp_path / "text.mp4")], "cannot be opened as a video"),

@@ -67,7 +67,7 @@ def test_two_videos_alone(videos, tmp_path):
     out = tmp_path / "out"
     results = run(request(videos, out))
     assert {path.name for path in out.iterdir()} == {
-        "results.json", "report.html", "reference.mp4", "reconstruction.mp4",
+        "results.json", "report.html", "reference.mp4", "reconstruction.mp4", "plan.json",
     }  # fmt: skip
     assert Results.read(out / "results.json") == results
     assert results.timeline.passed
