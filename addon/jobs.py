@@ -25,7 +25,7 @@ from .evaluator_process import find_evaluator
 from .preferences import evaluator_choice
 
 INTERVAL = 0.1
-AREAS = {"VIEW_3D", "PREFERENCES"}
+AREAS = {"VIEW_3D", "SEQUENCE_EDITOR", "CLIP_EDITOR", "PREFERENCES"}
 
 
 @dataclass

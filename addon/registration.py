@@ -8,7 +8,7 @@ import bpy
 from . import jobs, properties, state, translations
 from .bridge import panel as bridge_panel
 from .preferences import panel as preferences
-from .sidebar import icons, kept, keymap, menu
+from .sidebar import editors, icons, kept, keymap, menu
 from .sidebar import properties as shared_properties
 from .sidebar.compare import panel as compare
 from .sidebar.evaluator import panel as evaluator
@@ -20,6 +20,8 @@ from .sidebar.score import panel as score
 
 SIDEBAR = (reference, match_camera, compare, render, score, results, evaluator)
 """The tab's panels in the order of the work."""
+BESIDE_VIDEO = (reference, render, score, results)
+"""Those that are of use in the sequencer and in the movie clip editor too."""
 CLASSES = (
     *preferences.CLASSES,
     *shared_properties.CLASSES,
@@ -27,6 +29,7 @@ CLASSES = (
     *properties.CLASSES,
     *bridge_panel.CLASSES,
     *menu.CLASSES,
+    *editors.elsewhere(cls for feature in BESIDE_VIDEO for cls in feature.CLASSES),
 )
 MODULES = (translations, icons, properties, state, kept, jobs, preferences, *SIDEBAR, bridge_panel, keymap, menu)
 """Those that may have a register and an unregister of their own."""

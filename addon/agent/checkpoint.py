@@ -17,6 +17,7 @@ import bpy
 
 from ...evaluator.protocol.checkpoints import checkpoint_folder, checkpoints
 from ...evaluator.protocol.errors import OperationalError
+from ..scene_file import without_preview
 from .methods import plain_text
 
 KEPT: Final = 5  # of one bridge
@@ -64,7 +65,7 @@ class Checkpoints:
         path = folder / f"{self.owner}-{number:06d}.blend"
         partial = path.with_name(f".partial-{path.name}")
         try:
-            with in_window(), _without_preview():
+            with in_window(), without_preview():
                 bpy.ops.wm.save_as_mainfile(filepath=str(partial), copy=True, relative_remap=True, compress=True)
             partial.replace(path)
         finally:
@@ -86,19 +87,6 @@ def in_window() -> Iterator[None]:
     windows = bpy.context.window_manager.windows
     with bpy.context.temp_override(window=windows[0]) if windows else contextlib.nullcontext():
         yield
-
-
-@contextlib.contextmanager
-def _without_preview() -> Iterator[None]:
-    """Save without a picture in the file, which would draw or render the scene first."""
-    preferences: Any = bpy.context.preferences
-    kind, dirty = preferences.filepaths.file_preview_type, preferences.is_dirty
-    preferences.filepaths.file_preview_type = "NONE"
-    try:
-        yield
-    finally:
-        preferences.filepaths.file_preview_type = kind
-        preferences.is_dirty = dirty
 
 
 CHECKPOINTS: Final = Checkpoints()

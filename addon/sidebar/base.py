@@ -23,7 +23,7 @@ class SidebarPanel:
     @property
     def own_icon(self) -> int:
         """The icon of the panel's name, as a layout's `icon_value`: `MATCHCUT_PT_results` has results.png."""
-        return icon_id(type(self).__name__.removeprefix("MATCHCUT_PT_"))
+        return icon_id(type(self).__name__.removeprefix("MATCHCUT_PT_").partition("__")[0])
 
     def draw_header(self, context: Any) -> None:
         """The panel's icon before its label."""

@@ -12,7 +12,6 @@ from typing import Any
 import bpy
 
 from ...evaluator.protocol.errors import BadInputError
-from .reference import watch
 
 
 def absolute(path: str) -> Path:
@@ -62,25 +61,12 @@ def existing(stored: str, what: str) -> Path:
 
 
 def there(path: Path | None, what: str) -> Path:
-    """`path` if it is a file that we once wrote. Raises BadInputError where it is gone."""
-    if path is None or not path.is_file():
+    """`path` if it is a file that we once wrote. Raises BadInputError where there is none, or where it is gone."""
+    if path is None:
+        raise BadInputError(f"there is no {what} here; make one first")
+    if not path.is_file():
         raise BadInputError(f"{path}: the {what} is not there any more; make it again")
     return path
-
-
-def picked_file(scene: Any) -> Path:
-    """The video that is picked, read or not. Raises BadInputError where none is, or where it is not there."""
-    if not scene.matchcut.reference.path:
-        raise BadInputError("no reference is picked; choose the video to rebuild in the Reference panel")
-    return existing(scene.matchcut.reference.path, "reference")
-
-
-def reference_file(scene: Any) -> Path:
-    """The scene's reference. Raises BadInputError as `picked_file`, and where it is another file than was read."""
-    file, reference = picked_file(scene), scene.matchcut.reference
-    if reference.read and watch.look(file, reference.read_mark) == "changed":
-        raise BadInputError(f"{file}: it is another video than was read; press Read Again in the Reference panel")
-    return file
 
 
 def output_folder(scene: Any) -> Path:

@@ -18,6 +18,9 @@ from typing import Any, Final
 from ...evaluator.protocol.errors import BadInputError
 from ...evaluator.protocol.files import read_json, write_json
 
+RENDER: Final = "render"
+SCORE: Final = "score"
+"""The commands, and how the names of their folders begin."""
 REQUEST: Final = "request.json"
 REQUEST_FORMAT: Final = "matchcut-request/1"
 COPY: Final = "scene.blend"
@@ -91,10 +94,20 @@ def numbered(base: Path, name: str) -> list[Path]:
 
 
 def unfinished(base: Path, name: str, owner: Owner, is_finished: Callable[[Path], bool]) -> Request | None:
-    """The owner's last request in `base`, where it did not come to its end and its copy of the scene is there."""
+    """The owner's last request of this command in `base`, where it did not end and its copy of the scene is there."""
     for request in _of(owner, numbered(base, name)):
+        if request.arguments[:1] != (name,):  # a file that came from elsewhere starts nothing else
+            continue
         return None if is_finished(request.folder) or not (request.folder / COPY).is_file() else request
     return None
+
+
+def may_be_of(owner: Owner, folder: Path) -> bool:
+    """Whether a folder is the owner's; one that names nobody may be."""
+    try:
+        return Request.read(folder).owner.is_same(owner)
+    except BadInputError:
+        return True
 
 
 def _of(owner: Owner, folders: Sequence[Path]) -> Iterator[Request]:

@@ -12,8 +12,9 @@ import bpy
 import matchcut
 import pytest
 from matchcut.addon import jobs
-from matchcut.addon.sidebar.paths import absolute, reference_file
+from matchcut.addon.sidebar.paths import absolute
 from matchcut.addon.sidebar.reference import background, conform, read, shots, watch
+from matchcut.addon.sidebar.reference.file import reference_file
 from matchcut.addon.timeline import off_timeline
 from matchcut.evaluator.protocol.errors import BadInputError
 from matchcut.evaluator.protocol.timeline import Timeline

@@ -83,7 +83,9 @@ def test_handlers_that_other_code_removed_do_not_stop_it():
 
 
 def panels():
-    return [cls for cls in registration.CLASSES if issubclass(cls, bpy.types.Panel)]
+    """Those of the 3D view; the other editors show some of the same."""
+    every = [cls for cls in registration.CLASSES if issubclass(cls, bpy.types.Panel)]
+    return [cls for cls in every if cls.bl_space_type == "VIEW_3D"]
 
 
 def is_title_case(label):
@@ -237,3 +239,14 @@ def test_settings_are_saved_with_the_file(registered, tmp_path):
     state = bpy.context.scene.matchcut
     assert state.setting == "detailed"
     assert absolute(state.reference.path) == tmp_path / "reference.mp4"
+
+
+def test_what_is_of_use_beside_a_video_is_in_its_editors_too(registered):
+    for editor, name in (("SEQUENCE_EDITOR", "sequencer"), ("CLIP_EDITOR", "clip_editor")):
+        found = {cls.__name__: cls for cls in registration.CLASSES if getattr(cls, "bl_space_type", "") == editor}
+        for panel in ("reference", "shots", "render", "score", "progress", "results", "results_checks"):
+            assert f"MATCHCUT_PT_{panel}__{name}" in found
+            assert hasattr(bpy.types, f"MATCHCUT_PT_{panel}__{name}")
+        for cls in found.values():
+            assert getattr(cls, "bl_parent_id", f"__{name}").endswith(f"__{name}")
+            assert cls.bl_category == "Matchcut" and is_title_case(cls.bl_label)

@@ -8,7 +8,7 @@ from pathlib import Path
 import bpy
 import matchcut
 import pytest
-from matchcut.addon.sidebar.render.run import owner_of
+from matchcut.addon.sidebar.owner import owner_of, scene_id
 from matchcut.addon.sidebar.requests import Request
 from matchcut.addon.sidebar.results import check_panel, operators, panel, pictures, show, store
 from matchcut.addon.sidebar.results.record import read_score
@@ -210,7 +210,7 @@ def test_scores_are_found_again_where_the_one_that_was_shown_is_gone(saved, tmp_
 def test_scores_are_found_again_where_the_file_was_never_saved_after_them(scene, tmp_path):
     blend = tmp_path / "shot.blend"
     scene.matchcut.output = ""
-    store.scene_id(scene)
+    scene_id(scene)
     bpy.ops.wm.save_as_mainfile(filepath=str(blend))
     score(scene)
     scene = reopened(blend)
@@ -237,7 +237,7 @@ def test_two_scenes_keep_their_scores_apart(scene):
     score(scene)
     other = scene.copy()
     other.name = "Variant"
-    assert store.scene_id(other) != store.scene_id(scene), "a copy is another scene"
+    assert scene_id(other) != scene_id(scene), "a copy is another scene"
     score(other, 2, rating=worse)
     store.find_again(scene)
     assert [one.folder.name for one in store.known(scene).history] == ["score-001"]

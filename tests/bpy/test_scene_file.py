@@ -33,3 +33,10 @@ def test_a_copy_that_cannot_be_written_leaves_nothing(scenes, tmp_path):
         save_copy(scenes[1], tmp_path / "file" / "scene.blend")
     assert CHOSEN not in scenes[1]
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_copy_leaves_the_preferences_as_they_were(scenes, tmp_path):
+    preferences = bpy.context.preferences
+    preferences.filepaths.file_preview_type, preferences.is_dirty = "CAMERA", False
+    save_copy(scenes[0], tmp_path / "copy.blend")
+    assert (preferences.filepaths.file_preview_type, preferences.is_dirty) == ("CAMERA", False)

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import bpy
 import pytest
-from matchcut.addon import jobs
+from matchcut.addon import jobs, preferences
+from matchcut.addon.sidebar.owner import scene_id
 from matchcut.addon.sidebar.results.store import report_path
 from matchcut.addon.sidebar.score import run, tell
 from matchcut.addon.sidebar.score.run import is_here, score
@@ -211,6 +212,43 @@ def test_a_score_that_was_cut_short_is_gone_on_with(scene, tmp_path):
     assert report_path(scene).parent.name == "score-001" and run.unfinished_score(scene) == ""
     bpy.ops.matchcut.score()
     assert report_path(scene).parent.name == "score-002"
+
+
+def judged(scene, tmp_path, monkeypatch):
+    """A score with a judge elsewhere, as it would be with online access."""
+    (tmp_path / "clip.json").write_text("{}")
+    scene.matchcut.checklist, scene.matchcut.judge = str(tmp_path / "clip.json"), "openai:model"
+    monkeypatch.setattr(run, "bpy", SimpleNamespace(app=SimpleNamespace(online_access=True)))
+
+
+def test_going_on_sends_nothing_while_online_access_is_off(scene, tmp_path, monkeypatch):
+    with monkeypatch.context() as online:
+        judged(scene, tmp_path, online)
+        fail(scene, tmp_path)
+    assert run.unfinished_judge(scene) == "openai:model"
+    with pytest.raises(RuntimeError, match="online access is off"):
+        bpy.ops.matchcut.resume_score()
+
+
+@pytest.mark.parametrize(("requests", "agreed"), [(0, set()), (2, {"OpenAI"})])
+def test_only_what_was_told_is_agreed_to(scene, tmp_path, monkeypatch, requests, agreed):
+    judged(scene, tmp_path, monkeypatch)
+    monkeypatch.setattr(preferences, "_consents", set())
+    run.prepare(scene)
+    assert asks(scene) is not None
+    asking = {"provider": "openai", "model": "m", "requests": requests, "images": 21, "answered": 0, "usd": 1.0}
+    run.waiting().plan = Plan.from_data(PLAN | {"judge": asking | {"budget_usd": None}})
+    bpy.ops.matchcut.confirm_score()
+    assert preferences.consents() == agreed
+
+
+def test_the_id_of_a_scene_outlives_undo(scene):
+    bpy.ops.ed.undo_push(message="base")
+    bpy.ops.mesh.primitive_cube_add()
+    bpy.ops.ed.undo_push(message="cube")
+    made = scene_id(scene)
+    bpy.ops.ed.undo()
+    assert bpy.context.scene.matchcut.results.scene_id == made, "its scores were no longer found as another file"
 
 
 def test_going_on_with_what_was_deleted_is_one_line(scene, tmp_path):

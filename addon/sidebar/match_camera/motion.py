@@ -21,7 +21,8 @@ from ....evaluator.protocol.messages import Message
 from ... import jobs
 from ...agent.camera import ROTATION_PATHS, curves_of, lay_down, planned
 from ..kept import keep
-from ..paths import reference_file, scenes_of
+from ..paths import scenes_of
+from ..reference.file import reference_file
 from .apply import redraw, sensor_entry
 from .shots import camera_of, frame_of, match_of, picture_size, shot_at
 from .solve import sensor_of

@@ -14,7 +14,8 @@ from typing import Any
 import bpy
 
 from ....evaluator.protocol.errors import BadInputError
-from ..paths import absolute, folder_of, picked_file, relative
+from ..paths import absolute, folder_of, relative
+from .file import picked_file
 
 OURS = "matchcut_reference"
 """Custom property of the clips that we load: an artist's own clip of the same file is left alone."""

@@ -11,7 +11,8 @@ import bpy
 from ....evaluator.protocol.errors import BadInputError, OperationalError
 from ....evaluator.protocol.messages import Message
 from ... import jobs
-from ..paths import output_folder, picked_file, scenes_of, stored
+from ..paths import output_folder, scenes_of, stored
+from .file import picked_file
 from .read import read_reference
 
 CONFORMING = "Conforming the reference"

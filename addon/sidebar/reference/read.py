@@ -12,8 +12,9 @@ from ....evaluator.protocol.errors import BadInputError, OperationalError
 from ....evaluator.protocol.messages import Message
 from ... import jobs, preferences
 from ..kept import keep
-from ..paths import absolute, picked_file, stored
+from ..paths import absolute, stored
 from . import picture, watch
+from .file import picked_file
 
 READING = "Reading the reference"
 """Title of the job."""

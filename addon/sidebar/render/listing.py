@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ....evaluator.protocol.errors import BadInputError
 from ....evaluator.protocol.render_job import RenderJob, RenderStatus
-from ..requests import numbered
+from ..requests import RENDER, SCORE, Owner, may_be_of, numbered
 
-RENDER: Final = "render"
-"""How the folders' names begin."""
 VIDEOS: Final = ("reconstruction.mp4", "preview.mp4")
 """The verified one of all frames, and the one to look at of a part or every nth."""
 
@@ -32,10 +31,28 @@ class Rendered:
     seconds: float | None
 
 
-def list_renders(base: Path) -> list[Rendered]:
-    """The newest renders in `base`, the newest first; what is damaged or not begun is left out."""
-    found = (read_render(folder) for folder in numbered(base, RENDER))
+def list_renders(base: Path, owner: Owner) -> list[Rendered]:
+    """The owner's newest renders in `base`, the newest first; what is damaged or not begun is left out."""
+    found = (read_render(folder) for folder in numbered(base, RENDER) if may_be_of(owner, folder))
     return [render for render in found if render is not None]
+
+
+def last_video(base: Path, owner: Owner, renders: Sequence[Rendered]) -> Path | None:
+    """The newest video of all frames: of one of the `renders`, or of a score of the owner's; None where there is none.
+
+    `renders` is what `list_renders` told of the same folder.
+    """
+    found = [one.video for one in renders if one.is_whole and one.video is not None]
+    found += [folder / VIDEOS[0] for folder in numbered(base, SCORE) if may_be_of(owner, folder)]
+    dated = [(seconds, path) for path in found if (seconds := _changed(path)) is not None]
+    return max(dated)[1] if dated else None
+
+
+def _changed(path: Path) -> float | None:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return None
 
 
 def read_render(folder: Path) -> Rendered | None:

@@ -126,7 +126,7 @@ class MATCHCUT_PG_render(bpy.types.PropertyGroup):
     folder: StringProperty(subtype="DIR_PATH", options=PATH_OPTIONS)  # type: ignore[valid-type]
     """Of the last render that ended well."""
     video: StringProperty(subtype="FILE_PATH", options=PATH_OPTIONS)  # type: ignore[valid-type]
-    """The last one of all frames of the reference."""
+    """The last one of all frames of the reference: of a final render or of a score."""
     renders: CollectionProperty(type=MATCHCUT_PG_rendered)  # type: ignore[valid-type]
     """The last renders on disk, the newest first."""
     active: IntProperty()  # type: ignore[valid-type]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -16,10 +16,11 @@ from ...scene_file import save_copy
 from ...timeline import has_camera
 from .. import aside
 from ..kept import keep
-from ..paths import output_folder, reference_file, scenes_of, stored
-from ..requests import COPY, Owner, Request, unfinished
-from ..results.store import scene_id
-from .listing import RENDER, Rendered, is_finished, list_renders
+from ..owner import owner_of
+from ..paths import output_folder, scenes_of, stored
+from ..reference.file import reference_file
+from ..requests import COPY, RENDER, Request, unfinished
+from .listing import Rendered, is_finished, last_video, list_renders
 
 RENDERING = "Rendering"
 """Title of a render's job, whose progress the Render panel shows."""
@@ -60,15 +61,17 @@ def find_renders(scene: Any) -> None:
     """List the scene's last renders from the disk again, and the one that did not come to its end."""
     base, owner, uid = output_folder(scene), owner_of(scene), scene.session_uid
 
-    def work() -> tuple[list[Rendered], Request | None]:
-        return list_renders(base), unfinished(base, RENDER, owner, is_finished)
+    def work() -> tuple[list[Rendered], Path | None, Request | None]:
+        found = list_renders(base, owner)
+        return found, last_video(base, owner, found), unfinished(base, RENDER, owner, is_finished)
 
-    def take(found: tuple[list[Rendered], Request | None]) -> None:
-        if found[1] is not None:
-            _unfinished[uid] = found[1]
+    def take(found: tuple[list[Rendered], Path | None, Request | None]) -> None:
+        renders, video, left = found
+        if left is not None:
+            _unfinished[uid] = left
         else:
             _unfinished.pop(uid, None)
-        keep(uid, "renders", lambda kept: _write(kept.matchcut.render, found[0]))
+        keep(uid, "renders", lambda kept: _write(kept.matchcut.render, renders, video))
         jobs.redraw()
 
     aside.look(f"renders {uid}", work, take)
@@ -78,13 +81,6 @@ def need_camera(scene: Any) -> None:
     """Raise BadInputError where there is no camera to render with."""
     if not has_camera(scene):
         raise BadInputError(f"scene {scene.name}: there is no camera; add one and make it active (Ctrl Numpad 0)")
-
-
-def owner_of(scene: Any) -> Owner:
-    """Whose the scene's folders are."""
-    reference = scene.matchcut.reference.path
-    name = PurePath(reference.replace("\\", "/")).name
-    return Owner(scene_id(scene), PurePath(bpy.data.filepath).name, scene.name, name)
 
 
 def ask_for(command: str, scene: Any, reference: Path, folder: Path, options: list[str | Path]) -> Request:
@@ -123,8 +119,6 @@ def _start(scene: Any, request: Request) -> jobs.Job:
     uid = scene.session_uid
 
     def finish(messages: list[Message]) -> None:
-        made = next((message.data for message in reversed(messages) if message.data), {})
-        keep(uid, "render", lambda found: _store(found.matchcut.render, request.folder, made.get("video") or ""))
         for found in scenes_of(uid):
             find_renders(found)
 
@@ -139,14 +133,13 @@ def _start(scene: Any, request: Request) -> jobs.Job:
     return job
 
 
-def _store(render: Any, folder: Path, video: str) -> None:
-    render.folder = stored(folder)
-    if video:
-        render.video = stored(Path(video))
-
-
-def _write(render: Any, found: list[Rendered]) -> None:
-    """What the scene keeps of its renders; written anew only where they are others."""
+def _write(render: Any, found: list[Rendered], last: Path | None) -> None:
+    """What the scene keeps of its renders; the list is written anew only where they are others."""
+    done = next((one for one in found if one.is_done), None)
+    if done is not None:
+        render.folder = stored(done.folder)
+    if last is not None and render.video != stored(last):
+        render.video = stored(last)
     rows = [(one.folder.name, stored(one.folder), stored(one.video) if one.video else "", one) for one in found]
     known = [(row.name, row.folder, row.video, row.frames, row.is_done) for row in render.renders]
     if known == [(name, folder, video, one.frames, one.is_done) for name, folder, video, one in rows]:
@@ -158,12 +151,6 @@ def _write(render: Any, found: list[Rendered]) -> None:
         row.frames, row.of, row.is_done = one.frames, one.of, one.is_done
         row.seconds = -1.0 if one.seconds is None else one.seconds
     render.active = 0
-    done = [one for one in found if one.is_done]
-    whole = next((one for one in done if one.is_whole and one.video), None)
-    if done:
-        render.folder = stored(done[0].folder)
-    if whole is not None and whole.video is not None:
-        render.video = stored(whole.video)
 
 
 def _options(scene: Any) -> list[str | Path]:

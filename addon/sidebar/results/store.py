@@ -6,10 +6,9 @@ from __future__ import annotations
 import queue
 import sys
 import threading
-import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -17,8 +16,8 @@ import bpy
 from ....evaluator.protocol.errors import BadInputError
 from ... import jobs
 from ..kept import keep
+from ..owner import named
 from ..paths import absolute, output_folder, scenes_of, stored
-from ..requests import Owner
 from .change import Change, before, change, order
 from .found import Wanted, find_scores, read_bounded
 from .record import Check, Score
@@ -108,17 +107,6 @@ def show(scene: Any, score: Score) -> None:
     _take(uid, score, shown=True)
 
 
-def scene_id(scene: Any) -> str:
-    """The id by which folders name the scene; a copy of a scene gets one of its own."""
-    results = scene.matchcut.results
-    shared = any(
-        other != scene and other.matchcut.results.scene_id == results.scene_id for other in bpy.data.scenes
-    )  # fmt: skip
-    if not results.scene_id or (shared and results.scene_name != scene.name):
-        results.scene_id, results.scene_name = uuid.uuid4().hex, scene.name
-    return str(results.scene_id)
-
-
 def report_path(scene: Any) -> Path | None:
     """Where the report of the score that is shown lies; None where there is no score."""
     folder = folder_of(scene)
@@ -150,9 +138,7 @@ def _start(scene: Any, shown: Path | None) -> None:
     kept = scene.matchcut.results.folder
     roots = [output_folder(scene), *([absolute(kept).parent] if kept else []), *([shown.parent] if shown else [])]
     reference = scene.matchcut.reference
-    names = (bpy.data.filepath, scene.name, reference.path)
-    blend, name, video = (PurePath(path.replace("\\", "/")).name for path in names)
-    owner = Owner(scene.matchcut.results.scene_id, blend, name, video)
+    owner = named(scene, scene.matchcut.results.scene_id)
     wanted = Wanted(owner, reference.timeline() if reference.known else None, shown)
     _stop(uid)
     old = _known.get(uid, Known())

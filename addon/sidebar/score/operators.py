@@ -47,22 +47,27 @@ class MATCHCUT_OT_score(Action, bpy.types.Operator):
 
     def invoke(self, context: Any, event: Any) -> set[str]:
         """Called by Blender where a button was pressed: says first what it will do, once for each judge."""
-        scene = context.scene
-        judge = run.judge_of(scene) if scene.matchcut.checklist else ""
-        told = judge in _told if run.is_here(judge) else preferences.may_send(judge)
-        if bpy.app.background or told:
-            return self.execute(context)
-        try:
-            run.prepare(scene)
-        except MatchcutError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        if not bpy.app.timers.is_registered(_ask):
-            bpy.app.timers.register(_ask, first_interval=_LOOK_SECONDS)
-        return {"FINISHED"}
+        judge = run.judge_of(context.scene) if context.scene.matchcut.checklist else ""
+        return _tell_first(self, context, judge, resumed=False)
 
     def _act(self, context: Any) -> Any:
         return run.score(context.scene)
+
+
+def _tell_first(operator: Any, context: Any, judge: str, *, resumed: bool) -> set[str]:
+    """Run the operator where it was told before what happens with this judge; else have it told, and asked."""
+    told = judge in _told if run.is_here(judge) else preferences.may_send(judge)
+    if bpy.app.background or told:
+        found: set[str] = operator.execute(context)
+        return found
+    try:
+        run.prepare(context.scene, resumed=resumed)
+    except MatchcutError as error:
+        operator.report({"ERROR"}, str(error))
+        return {"CANCELLED"}
+    if not bpy.app.timers.is_registered(_ask):
+        bpy.app.timers.register(_ask, first_interval=_LOOK_SECONDS)
+    return {"FINISHED"}
 
 
 def _ask() -> float | None:
@@ -118,8 +123,9 @@ class MATCHCUT_OT_confirm_score(Action, bpy.types.Operator):
 
     def _act(self, context: Any) -> Any:
         waiting = run.waiting()
-        if waiting is not None:
+        if waiting is not None and waiting.sends:  # where nothing is sent, nothing was agreed to
             preferences.agree_to_send(waiting.judge)
+        if waiting is not None:
             _told.add(waiting.judge)
         return run.go_ahead()
 
@@ -140,6 +146,10 @@ class MATCHCUT_OT_resume_score(Action, bpy.types.Operator):
         if not run.unfinished_score(context.scene):
             cls.poll_message_set("The last score came to its end")
         return bool(run.unfinished_score(context.scene)) and idle() and run.waiting() is None
+
+    def invoke(self, context: Any, event: Any) -> set[str]:
+        """Called by Blender where a button was pressed: who is sent what is said here as well."""
+        return _tell_first(self, context, run.unfinished_judge(context.scene), resumed=True)
 
     def _act(self, context: Any) -> Any:
         return run.resume_score(context.scene)

@@ -16,9 +16,11 @@ from ....evaluator.protocol.messages import Message
 from ... import jobs, preferences
 from ...preferences.judges import receiver
 from .. import aside
-from ..paths import existing, output_folder, reference_file, scenes_of
-from ..render.run import ask_for, final_options, find_renders, need_camera, owner_of
-from ..requests import COPY, Request, unfinished
+from ..owner import owner_of
+from ..paths import existing, output_folder, scenes_of
+from ..reference.file import reference_file
+from ..render.run import ask_for, final_options, find_renders, need_camera
+from ..requests import COPY, SCORE, Request, unfinished
 from ..results.store import take_results
 from .stages import Course, Plan
 
@@ -26,8 +28,7 @@ SCORING = "Scoring"
 """Title of a score's job, whose progress the Score panel shows."""
 PLANNING = "score plan"
 """Key of the quiet command that says what a score would do."""
-SCORE = "score"
-"""How the folders' names begin."""
+JUDGE = "--judge"
 JUDGED = "judged"
 """Folder beside them in which all scores keep what judges said: nothing is asked for twice."""
 
@@ -40,8 +41,17 @@ class Waiting:
     uid: int
     is_new: bool
     """Whether its folder was made for it just now."""
-    judge: str
     plan: Plan | None = None
+
+    @property
+    def judge(self) -> str:
+        """Who rates in it; empty for nobody."""
+        return judge_in(self.request)
+
+    @property
+    def sends(self) -> bool:
+        """Whether the judge will be asked anything that it has not answered before."""
+        return self.plan is not None and self.plan.judge is not None and self.plan.judge.requests > 0
 
 
 _waiting: Waiting | None = None
@@ -59,22 +69,18 @@ def score(scene: Any) -> jobs.Job:
 
 def resume_score(scene: Any) -> jobs.Job:
     """Go on with the score that was cancelled, failed or ended with Blender, with the copy that it was started with."""
-    request = _unfinished[scene.session_uid]
-    if not (request.folder / COPY).is_file():
-        del _unfinished[scene.session_uid]
-        raise BadInputError(f"{request.folder}: what was scored is not there any more; score anew")
-    return start(scene.session_uid, request)
+    return start(scene.session_uid, _left(scene))
 
 
-def prepare(scene: Any) -> None:
-    """Make a score ready and have the evaluator say what it will do; `waiting` tells when it has.
+def prepare(scene: Any, *, resumed: bool = False) -> None:
+    """Make a score ready, or the last one again, and have the evaluator say what it will do.
 
-    Raises BadInputError as `score` does.
+    `waiting` tells when it has. Raises BadInputError as `score` does.
     """
     global _waiting, _problem  # noqa: PLW0603
     _problem = ""
-    request, is_new = _asked(scene)
-    asked = _waiting = Waiting(request, scene.session_uid, is_new, judge_of(scene) if scene.matchcut.checklist else "")
+    request, is_new = (_left(scene), False) if resumed else _asked(scene)
+    asked = _waiting = Waiting(request, scene.session_uid, is_new)
 
     def finish(messages: list[Message]) -> None:
         if _waiting is asked:
@@ -151,6 +157,11 @@ def unfinished_score(scene: Any) -> str:
     return _unfinished[scene.session_uid].folder.name if scene.session_uid in _unfinished else ""
 
 
+def unfinished_judge(scene: Any) -> str:
+    """Who rates in a score that did not come to its end; empty for nobody."""
+    return judge_in(_unfinished[scene.session_uid]) if scene.session_uid in _unfinished else ""
+
+
 def find_unfinished(scene: Any) -> None:
     """Look on the disk for a score of the scene that did not come to its end."""
     base, owner, uid = output_folder(scene), owner_of(scene), scene.session_uid
@@ -183,6 +194,12 @@ def judge_of(scene: Any) -> str:
     return str(scene.matchcut.judge or preferences.default_judge())
 
 
+def judge_in(request: Request) -> str:
+    """The judge that a request names; empty for none."""
+    line = request.command_line
+    return line[line.index(JUDGE) + 1] if JUDGE in line[:-1] else ""
+
+
 def is_here(judge: str) -> bool:
     """Whether what a judge is shown stays on this machine."""
     return not receiver(judge)
@@ -206,14 +223,29 @@ def _asked(scene: Any) -> tuple[Request, bool]:
     return request, left is None
 
 
-def _judge_options(scene: Any, base: Path) -> list[str | Path]:
-    judge = judge_of(scene)
-    if not judge:
-        return []
+def _left(scene: Any) -> Request:
+    """The score that did not come to its end. Raises BadInputError where it cannot be gone on with."""
+    jobs.check_ready()
+    request = _unfinished[scene.session_uid]
+    if not (request.folder / COPY).is_file():
+        del _unfinished[scene.session_uid]
+        raise BadInputError(f"{request.folder}: what was scored is not there any more; score anew")
+    _check_online(judge_in(request))
+    return request
+
+
+def _check_online(judge: str) -> None:
     if not bpy.app.online_access and not is_here(judge):
         raise BadInputError(
             "the judge is on another machine and online access is off; allow it in Preferences > System > Network"
         )
+
+
+def _judge_options(scene: Any, base: Path) -> list[str | Path]:
+    judge = judge_of(scene)
+    if not judge:
+        return []
+    _check_online(judge)
     budget = scene.matchcut.score.budget
     limit = ["--budget-usd", f"{budget:g}"] if budget > 0 and not is_here(judge) else []
-    return ["--judge", judge, "--judged", base / JUDGED, *limit]
+    return [JUDGE, judge, "--judged", base / JUDGED, *limit]
