@@ -40,6 +40,8 @@ levels:
   blender   a Blender as a child process, the built zip installed in the real program
   gui       a window on a virtual screen; $BLENDER_WINDOW is the command line that opens one
             (else xvfb-run and $BLENDER); pictures are kept in tests/artifacts
+  install   the evaluator installed from a clean profile by its button, cut off, broken and mended; needs a package index
+            and downloads some 500 MB, so it runs only where it is named
   clients   Claude Code, Codex CLI and the MCP inspector against our server and a scripted model on the loopback, with
             no network; npm fetches them (1.1 GB, into .venv/clients) the first time, so it runs only where it is named
 
@@ -140,6 +142,16 @@ def _gui(reporter: Reporter, options: list[str]) -> int:
     return _pytest(sys.executable, "gui", options)
 
 
+def _install(reporter: Reporter, options: list[str]) -> int:
+    try:
+        blender = find_blender()
+    except BadInputError as error:
+        raise SkippedLevelError(str(error)) from error
+    if blender.kind != "program":
+        raise SkippedLevelError("only the bpy wheel was found, and it installs no extensions; set $BLENDER")
+    return _pytest(sys.executable, "install", options, BLENDER=blender.path)
+
+
 def _clients(reporter: Reporter, options: list[str]) -> int:
     npm = shutil.which("npm")
     if npm is None:
@@ -176,6 +188,7 @@ LEVELS = (
     Level("bpy", _bpy),
     Level("blender", _blender),
     Level("gui", _gui),
+    Level("install", _install, by_default=False),
     Level("clients", _clients, by_default=False),
 )
 
@@ -187,7 +200,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "levels",
         nargs="*",
         metavar="LEVEL",
-        help=f"{', '.join(names)} (default: all but clients); behind -- options for pytest",
+        help=f"{', '.join(names)} (default: all but install and clients); behind -- options for pytest",
     )
 
 

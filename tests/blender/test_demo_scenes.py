@@ -7,10 +7,10 @@ import sys
 
 import pytest
 from matchcut.assets_ui.samples import SAMPLES
-from matchcut.evaluator.render.sample import build_scene
 from matchcut.evaluator.environment.blender import Blender
 from matchcut.evaluator.protocol.errors import BadInputError, OperationalError
 from matchcut.evaluator.protocol.messages import SilentReporter
+from matchcut.evaluator.render.sample import build_scene
 
 SAMPLE = SAMPLES["two_shots"]
 

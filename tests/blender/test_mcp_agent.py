@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("mcp")
 sys.path.append(str(Path(__file__).resolve().parents[1] / "clients"))
 from matchcut.assets_ui.samples import find_sample
-from matchcut.evaluator.render.sample import build_scene
 from matchcut.evaluator.protocol.children import child_environment
 from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.render.job import render_scene
+from matchcut.evaluator.render.sample import build_scene
 from mcp import Client, StdioServerParameters
 from rebuild import rebuild
 from scripted_agent import Script, drive

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 from matchcut.assets_ui.samples import find_sample
-from matchcut.evaluator.render.sample import build_scene
 from matchcut.evaluator.environment.blender import find_blender
 from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.render.job import render_scene
+from matchcut.evaluator.render.sample import build_scene
 from model_server import RefusingProxy
 from programs import Workshop
 
