@@ -18,8 +18,8 @@ from .sidebar.render import panel as render
 from .sidebar.results import panel as results
 from .sidebar.score import panel as score
 
-SIDEBAR = (reference, match_camera, compare, render, score, results, evaluator)
-"""The tab's panels in the order of the work."""
+SIDEBAR = (reference, compare, match_camera, render, score, results, evaluator)
+"""What the tab shows; the lines of Match Camera are drawn over what Compare draws, and so registered after it."""
 BESIDE_VIDEO = (reference, render, score, results)
 """Those that are of use in the sequencer and in the movie clip editor too."""
 CLASSES = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import bpy
 
-from ...evaluator.protocol.errors import MatchcutError
+from ...evaluator.protocol.errors import BadInputError, MatchcutError
 from .. import jobs
 from .icons import icon_id
 
@@ -59,6 +59,14 @@ class Action:
         return {"FINISHED"}
 
 
-def idle() -> bool:
-    """Whether no job runs."""
+def check_own(scene: Any) -> None:
+    """Raise BadInputError where the scene is linked from another file, so that nothing can be put into it."""
+    if scene.library is not None:
+        raise BadInputError(f"scene {scene.name}: it is linked from {scene.library.name}; make it local, or open that")
+
+
+def idle(cls: Any) -> bool:
+    """For the poll of an operator: whether no job runs; where one does, the button's tooltip says so."""
+    if jobs.running() is not None:
+        cls.poll_message_set("Something is running; wait for it, or cancel it")
     return jobs.running() is None

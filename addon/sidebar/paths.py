@@ -78,6 +78,11 @@ def output_folder(scene: Any) -> Path:
     return Path(bpy.app.tempdir or tempfile.gettempdir()) / "matchcut"
 
 
+def goes_with_blender(scene: Any) -> bool:
+    """Whether the output folder is a temporary one, which is deleted when Blender is closed."""
+    return not scene.matchcut.output and not bpy.data.filepath
+
+
 def scenes_of(uid: int) -> Iterable[Any]:
     """The scene with this session id, whatever it is called now; nothing where it was deleted."""
     return [scene for scene in bpy.data.scenes if scene.session_uid == uid]

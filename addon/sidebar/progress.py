@@ -26,7 +26,8 @@ def bar_text(job: jobs.Job) -> str:
     """What stands on a job's bar, as `Render 12 / 48 · 0:31 left`."""
     if not job.stage:
         return str(translated("Working"))
-    stage = translated(job.stage.replace("_", " ").capitalize())
+    name = job.stage.partition(",")[0].replace("_", " ")  # `sgc, gauge`: the rest is the evaluator's own business
+    stage = translated("SGC" if name == "sgc" else name.capitalize())
     text = f"{stage} {job.done} / {job.total}" if job.total else stage
     left = job.seconds_left
     return text if left is None else f"{text} · " + translated("{time} left").format(time=clock(left))

@@ -158,7 +158,7 @@ def add_packages(folder: Path, lock: Path, *, tell: Progress | None = None) -> N
     command += ["--disable-pip-version-check", "--only-binary", ":all:", "--no-index", "--find-links", str(downloads)]
     _run(
         [*command, "-r", str(lock)],
-        f"{lock.name} could not be installed",
+        f"the packages of the {lock.stem} could not be installed",
         note,
         lambda: tell("install_packages", min(_count(folder) - before, total), total, ""),
     )

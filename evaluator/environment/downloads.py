@@ -98,11 +98,11 @@ def fetch(python: Path, lock: Path, folder: Path, tell: Progress, note: Note) ->
     folder.mkdir(parents=True, exist_ok=True)
     _tidy(folder)
     wanted = requirements(lock)
-    kept = _hashes(folder)
+    version, options = _asked(python)
+    kept = {sha256_of(path) for path in _files(folder) if _is_for(version, path.stem)}
     waiting = [one for one in wanted if not one.hashes & kept]
     done, running, told = len(wanted) - len(waiting), list[_Download](), ""
     fetched, failure = done, None
-    options = _progress_option(python)
     try:
         while waiting or running:
             while waiting and len(running) < AT_ONCE:
@@ -206,16 +206,24 @@ def _close(one: _Download) -> None:
     shutil.rmtree(one.folder, ignore_errors=True)
 
 
-def _progress_option(python: Path) -> list[str]:
-    """The option that has this pip write bytes line by line; it came with pip 24.1."""
-    ask = [str(python), "-I", "-c", "import pip; print(pip.__version__)"]
+def _asked(python: Path) -> tuple[tuple[int, int], list[str]]:
+    """A Python's version, and the option that has its pip write bytes line by line, which came with pip 24.1."""
+    ask = [str(python), "-I", "-c", "import sys, pip; print(*sys.version_info[:2], *pip.__version__.split('.')[:2])"]
     try:
         answer = subprocess.run(ask, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=True).stdout
-        major, minor = answer.decode().split(".")[:2]
-        raw = (int(major), int(minor)) >= (24, 1)
+        major, minor, *pip = map(int, answer.split())
     except (OSError, subprocess.SubprocessError, ValueError):
-        raw = False
-    return ["--progress-bar", "raw" if raw else "off"]
+        return (0, 0), ["--progress-bar", "off"]
+    return (major, minor), ["--progress-bar", "raw" if pip >= [24, 1] else "off"]
+
+
+def _is_for(version: tuple[int, int], wheel: str) -> bool:
+    """Whether the tags in a wheel's name are of this Python: what another one downloaded lies in the same folder."""
+    major, minor = version
+    _, pythons, abi, _ = ["", "", "", *wheel.rsplit("-", 3)][-4:]
+    if abi == "abi3":
+        return any(tag[:2] == "cp" and int(tag[3:] or 0) <= minor for tag in pythons.split("."))
+    return bool({f"py{major}", f"cp{major}{minor}"} & set(pythons.split(".")))
 
 
 def _tidy(folder: Path) -> None:
@@ -227,12 +235,8 @@ def _tidy(folder: Path) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
+    """A whole file is checked by what it holds, not by its name."""
     return [path for path in folder.glob("*.whl") if path.is_file()] if folder.is_dir() else []
-
-
-def _hashes(folder: Path) -> set[str]:
-    """Of the files that are there. A whole file is checked by what it holds, not by its name."""
-    return {sha256_of(path) for path in _files(folder)}
 
 
 def _mb(size: int) -> str:

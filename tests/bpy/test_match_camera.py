@@ -74,7 +74,7 @@ def test_what_is_missing_is_said_in_one_line(scene):
     with pytest.raises(BadInputError, match="nothing is drawn for this shot yet"):
         apply.apply(scene)
     draw_lines(scene, known(scene), "X")
-    with pytest.raises(BadInputError, match="no camera was found yet: lines of x alone leaves the focal length open"):
+    with pytest.raises(BadInputError, match="no camera was found yet: lines of x alone leave the focal length open"):
         apply.apply(scene)
     bpy.data.objects.remove(scene.camera)
     with pytest.raises(BadInputError, match="Add Camera"):

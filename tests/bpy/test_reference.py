@@ -12,6 +12,7 @@ import bpy
 import matchcut
 import pytest
 from matchcut.addon import jobs
+from matchcut.addon.sidebar.match_camera.apply import add_camera
 from matchcut.addon.sidebar.paths import absolute
 from matchcut.addon.sidebar.reference import background, conform, read, shots, watch
 from matchcut.addon.sidebar.reference.file import reference_file
@@ -453,6 +454,18 @@ def test_two_scenes_have_two_references(shown, videos):
     assert len(cameras(one)) == len(cameras(two)) == 3
     assert set(cameras(one).values()).isdisjoint(cameras(two).values())
     assert [len([c for c in scene.collection.children if shots.COLLECTION in c]) for scene in (one, two)] == [1, 1]
+
+
+def test_a_scene_that_is_linked_gets_nothing_put_into_it(scene, tmp_path):
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
+    bpy.ops.wm.read_homefile(use_factory_startup=True)
+    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
+        wanted.scenes = ["Scene"]
+    linked = next(one for one in bpy.data.scenes if one.library is not None)
+    for put in (shots.make_cameras, add_camera):
+        with pytest.raises(BadInputError, match=r"linked from library\.blend"):
+            put(linked)
+    assert [one.name for one in bpy.data.collections if shots.COLLECTION in one] == []
 
 
 def test_the_real_evaluator_reads_and_conforms(videos, tmp_path, monkeypatch):

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 import bpy
 import pytest
 from matchcut.addon import jobs, preferences
+from matchcut.addon.sidebar.layout import sentence
 from matchcut.addon.sidebar.owner import scene_id
+from matchcut.addon.sidebar.progress import bar_text
 from matchcut.addon.sidebar.results.store import report_path
 from matchcut.addon.sidebar.score import run, tell
 from matchcut.addon.sidebar.score.run import is_here, score
@@ -143,6 +145,19 @@ def test_the_budget_is_of_judges_that_cost(scene, tmp_path, monkeypatch):
     scene.matchcut.judge = "openai:model"
     bpy.ops.matchcut.score()
     assert asked(tmp_path)[-4:-2] == ["--budget-usd", "2.5"]
+
+
+def test_a_panel_names_no_command():
+    fault = "clips/a.json: checks/0/end: 30 lies outside"
+    assert sentence(f"{fault} (and 2 more; matchcut checklist validate /a (1)/b lists them)") == f"{fault} (and 2 more)"
+    assert sentence(f"{fault} (matchcut checklist validate clips lists them)") == fault
+    assert sentence("it has no frames (of 3)") == "It has no frames (of 3)"
+
+
+@pytest.mark.parametrize(("stage", "shown"), [("sgc, gauge", "SGC 3 / 70"), ("cuts, reference", "Cuts 3 / 70")])
+def test_a_bar_tells_what_is_done_in_an_artists_words(stage, shown):
+    job = SimpleNamespace(stage=stage, done=3, total=70, seconds_left=None)
+    assert bar_text(job) == shown
 
 
 def test_stages_are_followed(scene):

@@ -197,6 +197,36 @@ def test_a_half_file_among_the_downloads_is_fetched_again(tmp_path: Path, index:
     assert (kept / "first-1.0-py3-none-any.whl").read_bytes() == (index / "first-1.0-py3-none-any.whl").read_bytes()
 
 
+def test_a_wheel_for_another_python_among_the_downloads_is_not_taken_for_this_one(tmp_path: Path, index: Path) -> None:
+    lock, kept = tmp_path / "evaluator.lock", tmp_path / "kept"
+    line = wheel(index, "first")
+    kept.mkdir()
+    other = kept / "first-1.0-cp39-cp39-manylinux_2_17_x86_64.whl"
+    other.write_bytes(b"for an older Python")
+    lock.write_text(f"{line.rstrip()} --hash=sha256:{hashlib.sha256(other.read_bytes()).hexdigest()}\n")
+    assert downloads.fetch(Path(sys.executable), lock, kept, quiet, quiet) == 1
+    assert (kept / "first-1.0-py3-none-any.whl").is_file()
+    assert downloads.fetch(Path(sys.executable), lock, kept, quiet, quiet) == 1  # nothing anew, and the other stays
+    assert other.is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [
+        ("first-1.0-py3-none-any", True),
+        ("first-1.0-py2.py3-none-any", True),
+        ("cffi-2.1.1-cp314-cp314-manylinux_2_17_x86_64", True),
+        ("cffi-2.1.1-cp313-cp313-manylinux_2_17_x86_64", False),
+        ("av-19.0.2-cp312-abi3-win_amd64", True),
+        ("av-19.0.2-cp315-abi3-win_amd64", False),
+        ("more-1.0-2-cp314-cp314-macosx_14_0_arm64", True),
+        ("no wheel's name", False),
+    ],
+)
+def test_the_tags_in_a_wheels_name_tell_whether_it_is_for_a_python(name: str, fits: bool) -> None:
+    assert downloads._is_for((3, 14), name) is fits
+
+
 def test_too_little_space_is_told_before_anything_is_made(tmp_path: Path) -> None:
     kind = create.Kind("evaluator", create.EVALUATOR.lock, interpreters.OLDEST, interpreters.NEWEST, 10**18)
     with pytest.raises(OperationalError, match="GB are free, and the evaluator needs") as caught:

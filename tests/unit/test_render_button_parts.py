@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the Render and Score panels keep and read without Blender: requests, lists of renders, stages of a score."""
 
+import os
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from matchcut.addon.sidebar.render.listing import list_renders
+from matchcut.addon.sidebar.render.listing import last_video, list_renders
 from matchcut.addon.sidebar.requests import MOST, Owner, Request, numbered, unfinished
 from matchcut.addon.sidebar.score.stages import Course, Plan
 from matchcut.evaluator.protocol.errors import BadInputError
@@ -94,7 +95,7 @@ def test_renders_are_told_by_what_lies_in_their_folders(tmp_path):
     write(tmp_path / "render-004", state="rendering", done=5)
     write(tmp_path / "render-005", state="")
     (tmp_path / "render-006").mkdir()
-    found = {one.folder.name: one for one in list_renders(tmp_path)}
+    found = {one.folder.name: one for one in list_renders(tmp_path, OWNER)}
     assert list(found) == ["render-005", "render-004", "render-003", "render-002", "render-001"]
     whole, nth, still, cut_short, unbegun = (found[name] for name in sorted(found))
     assert (whole.is_whole, whole.video.name, whole.frames, whole.seconds) == (True, "reconstruction.mp4", 48, 24.0)
@@ -102,6 +103,39 @@ def test_renders_are_told_by_what_lies_in_their_folders(tmp_path):
     assert (still.video, still.frames) == (None, 1)
     assert (cut_short.is_done, cut_short.frames, cut_short.of) == (False, 5, 48)
     assert (unbegun.is_done, unbegun.frames, unbegun.seconds) == (False, 0, None)
+
+
+def test_the_renders_of_another_scene_are_not_told(tmp_path):
+    other = Owner("other", "shot.blend", "Other", "reference.mp4")
+    for number, owner in enumerate((OWNER, other, None), 1):
+        folder = tmp_path / f"render-{number:03d}"
+        if owner is not None:
+            ask(tmp_path, folder.name, owner=owner)
+        write(folder)
+        (folder / "reconstruction.mp4").write_bytes(b"video")
+    assert [one.folder.name for one in list_renders(tmp_path, OWNER)] == ["render-003", "render-001"]
+    assert [one.folder.name for one in list_renders(tmp_path, other)] == ["render-003", "render-002"]
+
+
+def test_the_last_video_is_the_newest_of_renders_and_scores(tmp_path):
+    assert last_video([tmp_path], OWNER, []) is None
+    names = ("render-001", "score-001", "score-002")
+    for number, name in enumerate(names):
+        ask(tmp_path, name, owner=OWNER if number < 2 else Owner("other", "shot.blend", "Other", "reference.mp4"))
+        video = tmp_path / name / "reconstruction.mp4"
+        video.write_bytes(b"video")
+        os.utime(video, (1000 + number,) * 2)
+    write(tmp_path / "render-001")
+    renders = list_renders(tmp_path, OWNER)
+    assert last_video([tmp_path], OWNER, renders) == tmp_path / "score-001" / "reconstruction.mp4"
+    os.utime(tmp_path / "render-001" / "reconstruction.mp4", (2000, 2000))
+    assert last_video([tmp_path], OWNER, renders) == tmp_path / "render-001" / "reconstruction.mp4"
+
+
+def test_a_request_for_another_command_is_never_gone_on_with(tmp_path):
+    request = ask(tmp_path, "score-001")
+    assert request.arguments[0] == "render"
+    assert unfinished(tmp_path, "score", OWNER, lambda folder: False) is None
 
 
 PLAN = {

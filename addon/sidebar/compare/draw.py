@@ -91,6 +91,9 @@ def _scale(context: Any) -> float:
 def _draw_over(context: Any) -> None:
     rect = rect_in(context)
     if rect is None:
+        wanted = follow.reference_wanted(context.scene)
+        if wanted is not None and feeds.find(wanted) is None:  # just switched on: the timer has not made it yet
+            follow.waiting.add("VIEW_3D")
         return
     compare = context.scene.matchcut.compare
     region = Rect(0, 0, context.region.width, context.region.height)

@@ -35,6 +35,8 @@ _told: tuple[float, int, tuple[Any, ...]] = (0.0, -1, ())
 """When the panel was last drawn again, and what it told."""
 waiting: set[str] = set()
 """Types of areas that were drawn without the picture that they should show."""
+_again: set[str] = set()
+"""Types of areas to draw once more, whatever there is to see."""
 strip_frames: dict[Wanted, list[int]] = {}
 """Frames that the filmstrips showed when they were last drawn."""
 
@@ -75,6 +77,12 @@ def phase(interval: float) -> int:
     return int(time.monotonic() / interval) % 2
 
 
+def draw_again(area: str) -> None:
+    """Called while drawing: have the areas of this type drawn once more."""
+    _again.add(area)
+    wake()
+
+
 def wake() -> None:
     """See that the timer runs. It ends by itself once nothing is shown."""
     if not bpy.app.background and not bpy.app.timers.is_registered(_tick):
@@ -107,7 +115,8 @@ def _tick() -> float | None:
     if not shown and not strips:
         feeds.close_all()
         return None
-    return QUICK if feeds.busy() or waiting or any(_flickers(scene) for scene in shown) or _playing() else IDLE
+    hurry = feeds.busy() or waiting or _again or any(_flickers(scene) for scene in shown) or _playing()
+    return QUICK if hurry else IDLE
 
 
 def _redraw_what_is_old(turn: int) -> None:
@@ -116,6 +125,9 @@ def _redraw_what_is_old(turn: int) -> None:
     if waiting and version != _seen_version:
         redraw(tuple(waiting), ("WINDOW",))
         waiting.clear()
+    if _again:
+        redraw(tuple(_again), ("WINDOW",))
+        _again.clear()
     if turn != _seen_phase:
         redraw(("VIEW_3D",), ("WINDOW",))
     _seen_version, _seen_phase = version, turn

@@ -10,6 +10,7 @@ from bpy.app.translations import pgettext_iface, pgettext_n
 
 from ..base import SidebarPanel
 from ..layout import fact, paragraph
+from ..reference import background
 from . import draw, feeds, filmstrip, follow, operators, properties, wipe
 from .timings import timings
 
@@ -54,6 +55,8 @@ class MATCHCUT_PT_compare(SidebarPanel, bpy.types.Panel):
         against.prop(compare, "source", expand=True)
         if compare.source == "RENDER" and not scene.matchcut.render.video:
             paragraph(column, context, "Nothing has been rendered yet.", "INFO")
+        if compare.show and compare.source == "VIEWPORT" and background.shown(scene) is not None:
+            paragraph(column, context, "The camera shows the reference too: Show in Camera hides it.", "INFO")
         column.prop(compare, "size")
         column.prop(compare, "camera_only")
         layout.prop(compare, "filmstrip")

@@ -14,6 +14,7 @@ from typing import Any, Final
 import gpu
 from gpu_extras.batch import batch_for_shader
 
+from . import follow
 from .placement import Rect, cropped_projection
 
 VIEW_GAMMA: Final = 2.2
@@ -156,6 +157,8 @@ def view_picture(context: Any, part: Rect, size: tuple[int, int]) -> Any:
         if target is not None:
             target.free()
         target = gpu.types.GPUOffScreen(*size)
+        # Blender binds the window's own framebuffer then: what is drawn from here on is seen the next time only
+        follow.draw_again("VIEW_3D")
     _offscreens[key] = target  # the newest one is the last
     while len(_offscreens) > MOST_VIEWS:
         _offscreens.pop(next(iter(_offscreens))).free()

@@ -17,6 +17,7 @@ from ....evaluator.protocol.messages import Message
 from ... import jobs, preferences
 from ...evaluator_process import PACKAGE_ROOT
 from ...preferences import asking
+from ..reference.read import reference_picked
 
 INSTALLING: Final = pgettext_n("Installing the evaluator")
 REMOVING: Final = pgettext_n("Removing the evaluator")
@@ -79,7 +80,7 @@ def install(*, anew: bool = False) -> jobs.Job:
         *(["--anew"] if anew else []),
     ]
     asking.forget(CHECK, CHOICE, "caches", "keys")
-    return jobs.start(INSTALLING, arguments, _drop, prefix=asking.OWN_PYTHON)
+    return jobs.start(INSTALLING, arguments, _read_what_waits, prefix=asking.OWN_PYTHON)
 
 
 def remove() -> jobs.Job:
@@ -135,6 +136,14 @@ def log_text(lines: int = 200) -> str:
     except BadInputError:
         pass
     return "\n".join(line for line in told if line).replace(str(Path.home()), "~")
+
+
+def _read_what_waits(messages: list[Message]) -> None:
+    """A reference that was picked before there was an evaluator is read now."""
+    jobs.refresh_evaluator()
+    for scene in bpy.data.scenes:
+        if not scene.matchcut.reference.read:
+            reference_picked(scene)
 
 
 def _drop(messages: list[Message]) -> None:

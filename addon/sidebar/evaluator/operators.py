@@ -21,10 +21,7 @@ def _may_download(cls: Any) -> bool:
     if not bpy.app.online_access:
         cls.poll_message_set("Allow Online Access in Preferences > System > Network first")
         return False
-    if not idle():
-        cls.poll_message_set("Something else runs; wait for it, or cancel it")
-        return False
-    return True
+    return idle(cls)
 
 
 class MATCHCUT_OT_install_evaluator(Action, bpy.types.Operator):
@@ -72,10 +69,7 @@ class MATCHCUT_OT_remove_evaluator(Action, bpy.types.Operator):
     @classmethod
     def poll(cls, context: Any) -> bool:
         """Nothing runs, which might use it."""
-        if not idle():
-            cls.poll_message_set("Something runs in it; wait for it, or cancel it")
-            return False
-        return True
+        return idle(cls)
 
     def invoke(self, context: Any, event: Any) -> Any:
         """Ask first, with what it frees."""

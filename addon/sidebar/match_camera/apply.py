@@ -11,6 +11,7 @@ from ....evaluator.camera.core.blender import BlenderCamera, Sensor
 from ....evaluator.camera.core.pinhole import quaternion_of
 from ....evaluator.protocol.errors import BadInputError, MatchcutError
 from ...agent.camera import curves_of, lay_down, planned
+from ..base import check_own
 from .shots import camera_of, match_of
 from .solve import Solution, blender_of, sensor_of, solution_of
 
@@ -132,7 +133,11 @@ def _plain(value: Any) -> tuple[float, ...]:
 
 
 def add_camera(scene: Any) -> Any:
-    """A camera where the viewer of an interior or a street would stand, and the scene's own from now on."""
+    """A camera where the viewer of an interior or a street would stand, and the scene's own from now on.
+
+    Raises BadInputError where the scene is another file's.
+    """
+    check_own(scene)
     item = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
     scene.collection.objects.link(item)
     item.location, item.rotation_euler = (0.0, -5.0, 1.6), (1.5707963, 0.0, 0.0)

@@ -255,7 +255,7 @@ class MATCHCUT_OT_use_measured_motion(Action, bpy.types.Operator):
         if camera_of(context.scene) is None:
             cls.poll_message_set("This shot has no camera; use Add Camera")
             return False
-        return idle()
+        return idle(cls)
 
     def _act(self, context: Any) -> Any:
         return motion.use_measured_motion(context.scene)

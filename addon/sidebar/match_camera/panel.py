@@ -38,7 +38,8 @@ class MATCHCUT_PT_match_camera(SidebarPanel, bpy.types.Panel):
         number = (
             translated("{number} of {count}, ").format(number=shot.number, count=len(shots)) if len(shots) > 1 else ""
         )
-        span = translated("frames {first} to {last}").format(first=shot.first, last=shot.last)
+        start = scene.frame_start  # frames as the timeline counts them
+        span = translated("frames {first} to {last}").format(first=start + shot.first, last=start + shot.last)
         fact(facts, context, "Shot", sentence(f"{number}{span}"))
         fact(facts, context, "Camera", camera.name)
         _hints(layout, context)
@@ -92,7 +93,8 @@ def _modes(layout: Any, context: Any) -> None:
 def _drawn(layout: Any, context: Any, match: Any) -> None:
     """What was drawn, as a list."""
     if match.frame != frame_of(context.scene):
-        text = translated("Drawn on frame {frame} of this shot.").format(frame=match.frame)
+        frame = context.scene.frame_start + match.frame
+        text = translated("Drawn on frame {frame} of this shot.").format(frame=frame)
         paragraph(layout, context, text, "INFO")
         row = layout.row(align=True)
         row.operator("matchcut.match_frame", icon="FRAME_NEXT")

@@ -51,7 +51,7 @@ class MATCHCUT_OT_read_reference(Action, bpy.types.Operator):
     @classmethod
     def poll(cls, context: Any) -> bool:
         """A reference is picked and nothing runs."""
-        return _picked(cls, context) and _idle(cls)
+        return _picked(cls, context) and idle(cls)
 
     def _act(self, context: Any) -> Any:
         return read.read_reference(context.scene)
@@ -70,7 +70,7 @@ class MATCHCUT_OT_conform_reference(Action, bpy.types.Operator):
     @classmethod
     def poll(cls, context: Any) -> bool:
         """A reference is picked and nothing runs."""
-        return _picked(cls, context) and _idle(cls)
+        return _picked(cls, context) and idle(cls)
 
     def _act(self, context: Any) -> Any:
         return conform.conform_reference(context.scene)
@@ -194,13 +194,6 @@ def _known(cls: Any, context: Any) -> bool:
     elif reference.state == "changed":
         cls.poll_message_set("The reference is not the file any more that was read")
     return bool(reference.read) and reference.state != "changed"
-
-
-def _idle(cls: Any) -> bool:
-    if not idle():
-        cls.poll_message_set("Something else is running; wait for it, or cancel it")
-        return False
-    return True
 
 
 CLASSES = (

@@ -39,6 +39,11 @@ class MATCHCUT_PT_reference(SidebarPanel, bpy.types.Panel):
         scene = context.scene
         reference = scene.matchcut.reference
         job = jobs.running()
+        if jobs.evaluator().problem and job is None:
+            text = translated(
+                "The evaluator, which reads, renders and scores, is not ready: see the last panel of this tab."
+            )
+            paragraph(layout, context, text, "ERROR")
         layout.prop(reference, "path", text="Video")
         if not reference.path:
             paragraph(layout, context, translated("Pick the video to rebuild, or drop it on the 3D view."), "INFO")

@@ -12,6 +12,7 @@ import bpy
 from mathutils import Matrix
 
 from ....evaluator.protocol.errors import BadInputError
+from ..base import check_own
 
 FIRST = "matchcut_first_frame"
 """Custom property of our cameras: the frame of the reference, from 0, that their shot begins with."""
@@ -48,8 +49,9 @@ def make_cameras(scene: Any) -> list[str]:
 
     A camera that an artist bound there stays the shot's. Ours keep to their shots: where those changed, their markers
     move, and those of shots that are gone are taken away; the cameras stay. New ones stand where the active one stands,
-    with its lens. Raises BadInputError where the shots are not known.
+    with its lens. Raises BadInputError where the shots are not known, or the scene is another file's.
     """
+    check_own(scene)
     wanted = [shot.first for shot in scene.matchcut.reference.shots]
     if not wanted:
         raise BadInputError("the shots of the reference are not known; press Read Again in the Reference panel")

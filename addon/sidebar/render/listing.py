@@ -37,13 +37,14 @@ def list_renders(base: Path, owner: Owner) -> list[Rendered]:
     return [render for render in found if render is not None]
 
 
-def last_video(base: Path, owner: Owner, renders: Sequence[Rendered]) -> Path | None:
+def last_video(bases: Sequence[Path], owner: Owner, renders: Sequence[Rendered]) -> Path | None:
     """The newest video of all frames: of one of the `renders`, or of a score of the owner's; None where there is none.
 
-    `renders` is what `list_renders` told of the same folder.
+    `renders` is what `list_renders` told of the same folders.
     """
     found = [one.video for one in renders if one.is_whole and one.video is not None]
-    found += [folder / VIDEOS[0] for folder in numbered(base, SCORE) if may_be_of(owner, folder)]
+    scores = [folder for base in bases for folder in numbered(base, SCORE)]
+    found += [folder / VIDEOS[0] for folder in scores if may_be_of(owner, folder)]
     dated = [(seconds, path) for path in found if (seconds := _changed(path)) is not None]
     return max(dated)[1] if dated else None
 

@@ -26,9 +26,8 @@ class MATCHCUT_OT_render(Action, bpy.types.Operator):
         """A reference is picked and nothing runs."""
         if not context.scene.matchcut.reference.path:
             cls.poll_message_set("Pick a reference first")
-        elif not idle():
-            cls.poll_message_set("Something is running; wait for it, or cancel it")
-        return bool(context.scene.matchcut.reference.path) and idle()
+            return False
+        return idle(cls)
 
     def _act(self, context: Any) -> Any:
         return run.render(context.scene)
@@ -46,7 +45,8 @@ class MATCHCUT_OT_resume_render(Action, bpy.types.Operator):
         """A render was cancelled or failed, and nothing runs."""
         if not run.unfinished_render(context.scene):
             cls.poll_message_set("The last render came to its end")
-        return bool(run.unfinished_render(context.scene)) and idle()
+            return False
+        return idle(cls)
 
     def _act(self, context: Any) -> Any:
         return run.resume_render(context.scene)
@@ -82,7 +82,8 @@ class MATCHCUT_OT_play_render(Action, bpy.types.Operator):
     def _act(self, context: Any) -> None:
         row = _OfRow.row(self, context)
         found = read_render(absolute(row.folder)) if row is not None else None
-        video = found.video if found is not None else absolute(row.video) if row is not None and row.video else None
+        video = found.video if found is not None else None  # one that is resumed has another by now
+        video = video or (absolute(row.video) if row is not None and row.video else None)
         bpy.ops.wm.path_open(filepath=str(there(video, "video")))
 
 

@@ -13,6 +13,7 @@ from ... import jobs
 from .. import aside
 from ..base import SidebarPanel
 from ..layout import paragraph
+from ..paths import goes_with_blender
 from ..progress import clock, running_job
 from . import operators, properties, run
 
@@ -41,6 +42,8 @@ class MATCHCUT_PT_render(SidebarPanel, bpy.types.Panel):
         if job is not None and job.title == run.RENDERING:
             running_job(layout, context, job)
         else:
+            if state.reference.path and goes_with_blender(scene):
+                paragraph(layout, context, run.NOT_SAVED, "ERROR")
             preview = state.render.mode == "PREVIEW"
             icon = "RENDER_STILL" if preview and state.render.frames == "CURRENT" else "RENDER_ANIMATION"
             layout.operator("matchcut.render", text="Render Preview" if preview else "Render Final", icon=icon)

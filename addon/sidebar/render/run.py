@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import bpy
+from bpy.app.translations import pgettext_n
 
 from ....evaluator.protocol.errors import BadInputError
 from ....evaluator.protocol.files import numbered_folder
@@ -17,13 +17,16 @@ from ...timeline import has_camera
 from .. import aside
 from ..kept import keep
 from ..owner import owner_of
-from ..paths import output_folder, scenes_of, stored
+from ..paths import absolute, output_folder, scenes_of, stored
 from ..reference.file import reference_file
 from ..requests import COPY, RENDER, Request, unfinished
 from .listing import Rendered, is_finished, last_video, list_renders
 
 RENDERING = "Rendering"
 """Title of a render's job, whose progress the Render panel shows."""
+
+NOT_SAVED = pgettext_n("Not saved yet: renders and scores are deleted when Blender is closed. Save the file first.")
+"""Said where they go into a temporary folder."""
 
 _unfinished: dict[int, Request] = {}
 """By session id of the scene: its last render, where that did not come to its end."""
@@ -60,10 +63,12 @@ def unfinished_render(scene: Any) -> str:
 def find_renders(scene: Any) -> None:
     """List the scene's last renders from the disk again, and the one that did not come to its end."""
     base, owner, uid = output_folder(scene), owner_of(scene), scene.session_uid
+    kept = scene.matchcut.render.folder  # after Save As the earlier ones lie where they were
+    bases = list(dict.fromkeys([base, *([absolute(kept).parent] if kept else [])]))
 
     def work() -> tuple[list[Rendered], Path | None, Request | None]:
-        found = list_renders(base, owner)
-        return found, last_video(base, owner, found), unfinished(base, RENDER, owner, is_finished)
+        found = [one for place in bases for one in list_renders(place, owner)]
+        return found, last_video(bases, owner, found), unfinished(base, RENDER, owner, is_finished)
 
     def take(found: tuple[list[Rendered], Path | None, Request | None]) -> None:
         renders, video, left = found

@@ -62,7 +62,7 @@ class MATCHCUT_UL_checks(bpy.types.UIList):
         frame = row.row()
         frame.alignment = "RIGHT"
         frame.active = False
-        frame.label(text=str(check.moment), translate=False)
+        frame.label(text=str(context.scene.frame_start + check.moment), translate=False)
 
     def draw_filter(self, context: Any, layout: Any) -> None:
         """Called by Blender where the list's own filter is unfolded."""
@@ -222,7 +222,8 @@ def _pictures(layout: Any, context: Any, score: Score, check: Check) -> None:
             text = translated("Frame {frame}: reference above, then the render")
         elif len(shown.files) == len(pictures.ROLES):
             text = translated("Frame {frame}: reference at the left, then the render")
-        paragraph(column, context, text.format(frame=shown.frame, what=translated(NAMES[next(iter(shown.files))])))
+        frame, what = context.scene.frame_start + shown.frame, translated(NAMES[next(iter(shown.files))])
+        paragraph(column, context, text.format(frame=frame, what=what))
     for role, reason in shown.missing.items():
         told = translated("No picture of the {what}: {reason}").format(what=translated(NAMES[role]), reason=reason)
         paragraph(column, context, told, "ERROR")

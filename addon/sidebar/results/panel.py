@@ -178,7 +178,8 @@ def _by(change: Change | None, figure: Figure) -> float | None:
 
 def _sgc_line(layout: Any, context: Any, sgc: Consistency) -> None:
     if sgc.score is None:
-        fact(layout, context, "SGC", sentence(sgc.reason or "unscored"), "QUESTION")
+        why = translated(sentence(sgc.reason or "unscored"))
+        paragraph(layout, context, f"{translated('SGC')}: {why}", "QUESTION")
         return
     text = translated("{score:.3g} (lower is better)")
     if sgc.floor is not None:

@@ -41,9 +41,8 @@ class MATCHCUT_OT_score(Action, bpy.types.Operator):
         """A reference is picked and nothing runs."""
         if not context.scene.matchcut.reference.path:
             cls.poll_message_set("Pick a reference first")
-        elif not idle() or run.waiting() is not None:
-            cls.poll_message_set("Something is running; wait for it, or cancel it")
-        return bool(context.scene.matchcut.reference.path) and idle() and run.waiting() is None
+            return False
+        return idle(cls) and run.waiting() is None
 
     def invoke(self, context: Any, event: Any) -> set[str]:
         """Called by Blender where a button was pressed: says first what it will do, once for each judge."""
@@ -131,10 +130,10 @@ class MATCHCUT_OT_confirm_score(Action, bpy.types.Operator):
 
 
 class MATCHCUT_OT_resume_score(Action, bpy.types.Operator):
-    """Go On with Score."""
+    """Resume Score."""
 
     bl_idname = "matchcut.resume_score"
-    bl_label = "Go On with Score"
+    bl_label = "Resume Score"
     bl_description = (
         "Go on with the last score, which did not come to its end, with the copy of the scene that it was started "
         "with. What is rendered and judged is not done again"
@@ -145,7 +144,8 @@ class MATCHCUT_OT_resume_score(Action, bpy.types.Operator):
         """A score was cancelled, failed, or ended with Blender."""
         if not run.unfinished_score(context.scene):
             cls.poll_message_set("The last score came to its end")
-        return bool(run.unfinished_score(context.scene)) and idle() and run.waiting() is None
+            return False
+        return idle(cls) and run.waiting() is None
 
     def invoke(self, context: Any, event: Any) -> set[str]:
         """Called by Blender where a button was pressed: who is sent what is said here as well."""

@@ -13,6 +13,8 @@ from ... import jobs
 from ..base import SidebarPanel
 from ..evaluator import environment
 from ..layout import paragraph, sentence, text_lines
+from ..match_camera import motion
+from ..paths import goes_with_blender
 from ..progress import running_job
 from ..reference import conform, read
 from ..render import run as render
@@ -54,6 +56,8 @@ class MATCHCUT_PT_score(SidebarPanel, bpy.types.Panel):
             layout.label(text="Looking at What There Is to Do", icon="SORTTIME")
             layout.operator("matchcut.cancel", icon="CANCEL")
         else:
+            if state.reference.path and goes_with_blender(context.scene):
+                paragraph(layout, context, render.NOT_SAVED, "ERROR")
             row = layout.row()
             row.scale_y = 1.4
             row.operator("matchcut.score", icon="CHECKBOX_HLT")
@@ -66,7 +70,7 @@ def _left(layout: Any, context: Any) -> None:
     """A score that did not come to its end."""
     name = run.unfinished_score(context.scene)
     if name and jobs.running() is None:
-        text = translated("Go On with {folder}").format(folder=name)
+        text = translated("Resume {folder}").format(folder=name)
         layout.operator("matchcut.resume_score", text=text, icon="FILE_REFRESH", translate=False)
 
 
@@ -118,7 +122,7 @@ class MATCHCUT_PT_progress(SidebarPanel, bpy.types.Panel):
     def poll(cls, context: Any) -> bool:
         """There is something to tell."""
         job = jobs.last()
-        shown_there = (render.RENDERING, run.SCORING, read.READING, conform.CONFORMING)
+        shown_there = (render.RENDERING, run.SCORING, read.READING, conform.CONFORMING, motion.TITLE)
         elsewhere = job is not None and job.state == "running" and job.title in shown_there
         elsewhere = elsewhere or (job is not None and job.title in (environment.INSTALLING, environment.REMOVING))
         return job is not None and not elsewhere and (job.state != "done" or bool(job.warnings))

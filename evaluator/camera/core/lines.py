@@ -204,11 +204,10 @@ def _focal(sets: list[Lines], points: list[Array], horizon: Array | None) -> flo
         return vanishing.focal_of_two(sets[0], sets[1], points)
     if len(sets) == 1 and sets[0].letter == "z" and horizon is not None:
         return vanishing.focal_of_horizon(points[0], horizon)
-    had = joined(
-        [*(f"lines of {lines.axis}" for lines in sets), *(["a horizon"] if horizon is not None else [])] or [""]
-    )
+    had = [*(f"lines of {lines.axis}" for lines in sets), *(["a horizon"] if horizon is not None else [])]
+    leave = "leave" if sets else "leaves"
     raise BadInputError(
-        f"{had or 'nothing'} alone leaves the focal length open; give the focal length, or lines of a second axis"
+        f"{joined(had or ['nothing'])} alone {leave} the focal length open; give it, or lines of a second axis"
     )
 
 
