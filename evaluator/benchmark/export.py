@@ -25,20 +25,8 @@ WITHHELD: Final = "withheld"
 
 def make_export(plan: Plan, benchmark: LoadedBenchmark, ledger: Ledger) -> Export:
     """All records of the plan's tasks. Raises BadInputError at the first damaged one."""
-    keys = Keys(plan)
-    runs: list[AgentRun] = []
-    stages: list[StageRecord] = []
-    names: set[tuple[str, str, str]] = set()
-    for task in tasks_of(plan, benchmark):
-        names.add((task.configuration.name, task.setting, task.video.id))
-        run = ledger.find_run(keys.run(task))
-        if run is None:
-            continue
-        runs.append(run)
-        for stage in stages_of(plan)[1:]:
-            record = ledger.find_stage(keys.stage(task, stage, run))
-            if record is not None:
-                stages.append(record)
+    runs, stages = find_records(plan, benchmark, ledger)
+    names = {(task.configuration.name, task.setting, task.video.id) for task in tasks_of(plan, benchmark)}
     units = [one for one in read_units(ledger.results) if (one.configuration, one.setting, one.video) in names]
     judged = {clip.key for unit in units for clip in unit.clips if clip.key is not None}
     return Export(
@@ -50,6 +38,23 @@ def make_export(plan: Plan, benchmark: LoadedBenchmark, ledger: Ledger) -> Expor
         units=[unit.model_dump(mode="json") for unit in units],
         judgments=[_judgment(ledger.results, key) for key in sorted(judged)],
     )
+
+
+def find_records(plan: Plan, benchmark: LoadedBenchmark, ledger: Ledger) -> tuple[list[AgentRun], list[StageRecord]]:
+    """The runs of the plan's tasks, and what later stages found about them."""
+    keys = Keys(plan)
+    runs: list[AgentRun] = []
+    stages: list[StageRecord] = []
+    for task in tasks_of(plan, benchmark):
+        run = ledger.find_run(keys.run(task))
+        if run is None:
+            continue
+        runs.append(run)
+        for stage in stages_of(plan)[1:]:
+            record = ledger.find_stage(keys.stage(task, stage, run))
+            if record is not None:
+                stages.append(record)
+    return runs, stages
 
 
 def _plan(plan: Plan) -> Plan:

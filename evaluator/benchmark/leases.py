@@ -16,6 +16,7 @@ import json
 import os
 import re
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -59,6 +60,9 @@ class LeaseFolder:
         self.folder, self.term = folder, term
         self.holder = holder or uuid.uuid4().hex
         self._clock = folder / f".clock-{uuid.uuid4().hex}"
+        self._lock = threading.Lock()
+        self._kept: dict[Lease, Callable[[], None]] = {}
+        self._keeper: threading.Thread | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._tidy(self.now())
@@ -109,6 +113,40 @@ class LeaseFolder:
                     newest[found[1]] = max(newest.get(found[1], -1), int(found[2]))
         seen = (self._read(key, number) for key, number in newest.items())
         return {one.key: one for one in seen if one is not None}
+
+    def keep(self, lease: Lease, on_loss: Callable[[], None]) -> None:
+        """Renew a lease until `let_go`, or until it is lost, which calls `on_loss` once.
+
+        One thread does that for all of them, since starting one for each costs more than a short unit; it ends where
+        there is nothing to keep.
+        """
+        with self._lock:
+            self._kept[lease] = on_loss
+            if self._keeper is None:
+                self._keeper = threading.Thread(target=self._renew, name="matchcut leases", daemon=True)
+                self._keeper.start()
+
+    def let_go(self, lease: Lease) -> None:
+        """Renew it no more."""
+        with self._lock:
+            self._kept.pop(lease, None)
+
+    def _renew(self) -> None:
+        while True:
+            time.sleep(self.term / RENEWALS)
+            with self._lock:
+                kept = list(self._kept)
+                if not kept:
+                    self._keeper = None
+                    return
+            for lease in kept:
+                try:
+                    lease.check()
+                except LeaseLostError:
+                    with self._lock:
+                        on_loss = self._kept.pop(lease, None)
+                    if on_loss is not None:  # else it was let go meanwhile
+                        on_loss()
 
     def _newest(self, key: str) -> int | None:
         number = -1
@@ -193,24 +231,12 @@ class Lease:
 
     @contextmanager
     def kept(self, on_loss: Callable[[], None] = lambda: None) -> Iterator[Lease]:
-        """Renew it from a thread for as long as the block runs, then give it back; a loss calls `on_loss` once."""
-        ended = threading.Event()
-
-        def renew() -> None:
-            while not ended.wait(self._leases.term / RENEWALS):
-                try:
-                    self.check()
-                except LeaseLostError:
-                    on_loss()
-                    return
-
-        thread = threading.Thread(target=renew, name="matchcut lease", daemon=True)
-        thread.start()
+        """Renew it for as long as the block runs, then give it back; a loss calls `on_loss` once, from a thread."""
+        self._leases.keep(self, on_loss)
         try:
             yield self
         finally:
-            ended.set()
-            thread.join()
+            self._leases.let_go(self)
             self.give_back()
 
 

@@ -89,7 +89,7 @@ class Runner:
         self.stop = stop or threading.Event()
         self._retry, self._tell = retry, tell
         self._stages = [stage for stage in stages_of(plan)[1:] if stage != "judge" or judging is not None]
-        self._tried: set[str] = set()
+        self.tried: set[str] = set()
 
     def work(self, task: Task) -> State:
         """Do what is missing of a task. A failed stage leaves the others alone: each needs the agent's run only.
@@ -131,7 +131,7 @@ class Runner:
                 self._fail(task, stage, key, UnitFailedError("abandoned", "whoever worked on it ended without a word"))
             if not self._may_try(key):
                 return "failed"
-            self._tried.add(key)
+            self.tried.add(key)
             begun = time.monotonic()
             try:
                 do(lease, halt)
@@ -145,7 +145,7 @@ class Runner:
 
     def _may_try(self, key: str) -> bool:
         """Whether a unit is to be tried: once in this run, and while its tries last."""
-        if self.stop.is_set() or key in self._tried:
+        if self.stop.is_set() or key in self.tried:
             return False
         counted = [failure for failure in self.ledger.failures_of(key) if failure.reason not in UNCOUNTED]
         return self._retry or not counted or (not counted[-1].lasting and len(counted) < self.plan.attempts)

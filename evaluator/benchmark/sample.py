@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The sample benchmark on disk: six references made by script, their checklists, reconstructions with known answers.
 
-OUT/benchmark/                     a benchmark as every other
-OUT/submissions/VARIANT/VIDEO/     scene.blend and reconstruction.mp4 of one reconstruction
-OUT/answers/VARIANT.json           matchcut-ratings/1: its right ratings
-OUT/work/                          scenes and render jobs; what is finished there is used again
+OUT/benchmark/                             a benchmark as every other
+OUT/submissions/VARIANT/SETTING/VIDEO/     scene.blend and reconstruction.mp4 of one reconstruction
+OUT/configurations.toml                    the reconstructions as what artists hand in, for `bench run`
+OUT/answers/VARIANT.json                   matchcut-ratings/1: its right ratings
+OUT/work/                                  scenes and render jobs; what is finished there is used again
 """
 
 from __future__ import annotations
@@ -24,15 +25,17 @@ from ..checklist.benchmark import BENCHMARK_FILE, REFERENCE_FILE, VIDEO_FILE, Be
 from ..checklist.records import SETTINGS, Clip
 from ..environment.blender import Blender
 from ..protocol.errors import BadInputError
-from ..protocol.files import atomic_path, sha256_of, write_json
+from ..protocol.files import atomic_path, sha256_of, write_json, write_text
 from ..protocol.lock import sole_user
 from ..protocol.messages import Reporter
+from ..protocol.timeline import Timeline
 from ..render.job import RenderOutcome, render_scene
 from ..render.sample import build_scene
 
 NAME: Final = "six-films"
 VERSION: Final = "1"
 LICENCE: Final = "CC0-1.0"
+CONFIGURATIONS_FILE: Final = "configurations.toml"
 VARIANTS: Final = tuple(RECONSTRUCTIONS)
 
 
@@ -54,16 +57,29 @@ def make_sample(
         for number, film in enumerate(chosen):
             reporter.progress("films", number, len(chosen), film.title)
             reference = _render(out, film, REFERENCE, blender, reporter, samples)
-            _write_video(benchmark, film, reference)
             for variant in variants:
-                _write_submission(out, film, variant, reference, blender, reporter, samples)
+                scenes = out / "work" / "scenes"
+                if variant == CHEATING:  # its screen shows the video that lies beside the scene
+                    _copy(reference, scenes / REFERENCE_FILE)
+                video = _render(out, film, variant, blender, reporter, samples)
+                hand_in(out, film, variant, scenes / f"{film.id}_{variant}.blend", video)
+            write_video(benchmark, film, reference, film.timeline)
         reporter.progress("films", len(chosen), len(chosen))
-        for variant in variants:
-            write_json(out / "answers" / f"{variant}.json", answers(chosen, variant))
-        Benchmark(name=NAME, version=VERSION, licence=LICENCE, videos=[film.id for film in chosen]).write(
-            benchmark / BENCHMARK_FILE
-        )
+        write_records(out, chosen, variants)
     return benchmark
+
+
+def write_records(out: Path, films: Sequence[Film], variants: Sequence[str] = VARIANTS) -> None:
+    """Write what names the videos: benchmark.json, the right ratings, and the configurations."""
+    for variant in variants:
+        write_json(out / "answers" / f"{variant}.json", answers(films, variant))
+    lines = ['format = "matchcut-configurations/1"']
+    for variant in variants:
+        lines += ["", "[[configuration]]", f'name = "{variant}"', f'agent = "artist:submissions/{variant}"']
+    write_text(out / CONFIGURATIONS_FILE, "\n".join(lines) + "\n")
+    Benchmark(name=NAME, version=VERSION, licence=LICENCE, videos=[film.id for film in films]).write(
+        out / "benchmark" / BENCHMARK_FILE
+    )
 
 
 def answers(films: Sequence[Film], variant: str) -> dict[str, Any]:
@@ -80,31 +96,28 @@ def answers(films: Sequence[Film], variant: str) -> dict[str, Any]:
     return {"format": "matchcut-ratings/1", "ratings": by_setting}
 
 
-def _write_video(benchmark: Path, film: Film, reference: Path) -> None:
+def write_video(benchmark: Path, film: Film, reference: Path, timeline: Timeline) -> None:
+    """Write one film's folder of the benchmark; `timeline` is that of the file `reference`."""
     folder = video_folder(benchmark, film.id)
     _copy(reference, folder / REFERENCE_FILE)
     for span in film.clips:
         Clip.model_validate(clip_json(film, span)).write(folder / "clips" / f"{span.id}.json")
     BenchmarkVideo(
         id=film.id,
-        timeline=film.timeline,
+        kind=film.kind,
+        timeline=timeline,
         sha256=sha256_of(folder / REFERENCE_FILE),
         source=f"rendered from {NAME}: {film.title}",
         licence=LICENCE,
     ).write(folder / VIDEO_FILE)
 
 
-def _write_submission(
-    out: Path, film: Film, variant: str, reference: Path, blender: Blender, reporter: Reporter, samples: int | None
-) -> None:
-    folder = out / "submissions" / variant / film.id
-    scenes = out / "work" / "scenes"
-    if variant == CHEATING:  # its screen shows the video that lies beside the scene
-        _copy(reference, scenes / REFERENCE_FILE)
-        _copy(reference, folder / REFERENCE_FILE)
-    video = _render(out, film, variant, blender, reporter, samples)
-    _copy(scenes / f"{film.id}_{variant}.blend", folder / "scene.blend")
-    _copy(video, folder / "reconstruction.mp4")
+def hand_in(out: Path, film: Film, variant: str, scene: Path, video: Path) -> None:
+    """Lay one reconstruction down under every setting: it is the same work, judged by other checks."""
+    for setting in SETTINGS:
+        folder = out / "submissions" / variant / setting / film.id
+        _copy(scene, folder / "scene.blend")
+        _copy(video, folder / "reconstruction.mp4")
 
 
 def _render(out: Path, film: Film, variant: str, blender: Blender, reporter: Reporter, samples: int | None) -> Path:

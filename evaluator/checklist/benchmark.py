@@ -53,6 +53,8 @@ class BenchmarkVideo(Record):
     source: Text
     """Where the video is from."""
     licence: Text
+    kind: Text | None = None
+    """What kind of video it is, as `dialogue`; tables group by it."""
 
 
 @dataclass(frozen=True)

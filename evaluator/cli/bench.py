@@ -16,6 +16,8 @@ SUBCOMMANDS: Final = {
     "status": "bench_status",
     "table": "bench_table",
     "export": "bench_export",
+    "leaderboard": "bench_leaderboard",
+    "sample": "bench_sample",
 }
 
 DESCRIPTION = """Let agents rebuild the videos of a benchmark, and judge what they hand in (docs/benchmark.md).
@@ -25,6 +27,8 @@ DESCRIPTION = """Let agents rebuild the videos of a benchmark, and judge what th
   matchcut bench status RESULTS       what is done, runs, has failed and why, and what it cost
   matchcut bench table RESULTS        the scores
   matchcut bench export RESULTS --file RUN.json     all raw records in one file
+  matchcut bench leaderboard RESULTS --out DIR      a page of tables, and of all videos in step
+  matchcut bench sample --out DIR     a small benchmark whose right scores are known
 
 Without one of these it does one task, as from inside a Blender:
 

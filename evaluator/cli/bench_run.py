@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import sys
-import tempfile
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,9 @@ from ..protocol.messages import Reporter
 from .arguments import count, positive
 
 if TYPE_CHECKING:
+    from ..benchmark.engine import Summary
     from ..benchmark.ledger import Ledger
+    from ..benchmark.machine import Machine
     from ..benchmark.plan import Selection, Task
     from ..benchmark.records import Plan
     from ..checklist.benchmark import LoadedBenchmark
@@ -32,6 +34,7 @@ the command again, on as many machines as share the folders, until nothing is mi
   matchcut bench run BENCH --runs RUNS --out RESULTS --configuration claude-opus-5.5 --limit-minutes 240 --limit-usd 20
   matchcut bench run BENCH --runs RUNS --out RESULTS --configurations mine.toml --judge openai:MODEL --judge-effort high
   matchcut bench run BENCH --runs RUNS --out RESULTS --workers 4 --setting proxy --video v1
+  matchcut bench run BENCH --runs RUNS --out RESULTS --engine dask --scheduler tcp://10.0.0.1:8786   docs/cluster.md
 
 Keys of agents and judges come from the environment. Without --configurations those of the paper are meant."""
 
@@ -77,6 +80,17 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
     here = parser.add_argument_group("how this machine works")
     here.add_argument("--workers", type=count, default=1, metavar="N", help="tasks at a time (default: 1)")
     here.add_argument(
+        "--engine", choices=("threads", "dask"), default="threads",
+        help="threads of this process, or the workers of a dask cluster (default: threads)",
+    )  # fmt: skip
+    here.add_argument(
+        "--scheduler", metavar="ADDRESS", help="the cluster's, such as tcp://10.0.0.1:8786, or its --scheduler-file"
+    )
+    here.add_argument(
+        "--resource", type=resource, action="append", default=[], metavar="NAME=N",
+        help="what a task takes of a worker's --resources, such as gpu=1; repeatable",
+    )  # fmt: skip
+    here.add_argument(
         "--work", type=Path, metavar="DIR", help="where tasks have their folders (default: temporary files)"
     )
     here.add_argument(
@@ -97,6 +111,15 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
     here.add_argument("--budget-usd", type=positive, metavar="X", help="that the judge may cost in this run")
     here.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own (matchcut-prices/1)")
     here.add_argument("--json", action="store_true", help="print one JSON document instead of the text")
+
+
+def resource(text: str) -> tuple[str, float]:
+    """NAME=N."""
+    name, _, amount = text.partition("=")
+    try:
+        return name, positive(amount)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r}: write it as gpu=1") from None
 
 
 def run(args: argparse.Namespace, reporter: Reporter) -> int:
@@ -161,61 +184,90 @@ def check_agents(plan: Plan, tasks: list[Task], ledger: Ledger) -> None:
             ) from error
 
 
+def check_engine(args: argparse.Namespace) -> None:
+    """Raise BadInputError where the options for machines do not go together, or dask is missing."""
+    if args.engine != "dask":
+        if args.scheduler or args.resource:
+            raise BadInputError("--scheduler and --resource belong to --engine dask; give that too")
+        return
+    if not args.scheduler:
+        raise BadInputError("--engine dask: --scheduler is missing; give its address or its file (docs/cluster.md)")
+    if args.budget_usd is not None:
+        raise BadInputError("--budget-usd holds in one process, and a cluster has many: leave it out, or use --workers")
+    if importlib.util.find_spec("distributed") is None:
+        raise BadInputError("--engine dask: dask is not installed here; run pip install 'distributed>=2026.3'")
+
+
+def in_threads(
+    plan: Plan, benchmark: LoadedBenchmark, tasks: list[Task], machine: Machine, args: argparse.Namespace,
+    reporter: Reporter,
+) -> Summary:  # fmt: skip
+    """Do what is missing here."""
+    from ..benchmark.engine import run_tasks
+    from ..benchmark.ledger import Ledger
+    from ..benchmark.machine import open_runner
+
+    check_agents(plan, tasks, Ledger(args.out))
+
+    def tell(task: Task, stage: str, text: str) -> None:
+        reporter.status(f"{task.name} {stage}: {text}")
+
+    with open_runner(machine, plan, benchmark, threading.Event(), reporter=reporter, tell=tell) as runner:
+        summary = run_tasks(runner, tasks, workers=args.workers, wait=not args.no_wait, reporter=reporter)
+        if runner.judging is not None and runner.judging.ended:
+            summary.problems.append(f"judge: nothing more was sent: {runner.judging.ended}")
+    return summary
+
+
+def on_cluster(
+    plan: Plan, benchmark: LoadedBenchmark, tasks: list[Task], machine: Machine, args: argparse.Namespace,
+    reporter: Reporter,
+) -> Summary:  # fmt: skip
+    """Do what is missing on the workers of a cluster."""
+    from ..benchmark.engine_dask import Job, run_on_cluster
+
+    return run_on_cluster(
+        Job(plan, benchmark.folder.absolute(), machine), tasks, scheduler=args.scheduler,
+        resources=dict(args.resource), wait=not args.no_wait, reporter=reporter,
+    )  # fmt: skip
+
+
 def work(
     plan: Plan, benchmark: LoadedBenchmark, selection: Selection, args: argparse.Namespace, reporter: Reporter
 ) -> int:
     """Do what is missing of a plan, and tell how it ended."""
-    from ..benchmark.agent import Settings
-    from ..benchmark.engine import run_tasks
-    from ..benchmark.isolation import NO_SANDBOX, check_places, choose_sandbox
-    from ..benchmark.judging import Judging
     from ..benchmark.leases import LeaseFolder
     from ..benchmark.ledger import Ledger
+    from ..benchmark.machine import Machine
     from ..benchmark.plan import tasks_of
-    from ..benchmark.run import Runner
     from ..benchmark.status import read_status, status_data, status_lines
-    from ..environment.blender import find_blender
-    from ..environment.create import PACKAGE_ROOT
 
+    check_engine(args)
     ledger = Ledger(args.out)
     tasks = list(tasks_of(plan, benchmark, selection))
-    check_agents(plan, tasks, ledger)
-    runs = Path(plan.runs)
-    none = args.isolation == "none"
     for folder in args.hide:
         if not folder.is_dir():
             raise BadInputError(f"--hide {folder}: there is no such folder")
-    settings = Settings(
-        blender=find_blender(reporter.status),
-        sandbox=NO_SANDBOX if none else choose_sandbox(allow_none=False),
-        hide=tuple(path.resolve() for path in (benchmark.folder, args.out, runs, *args.hide)),
-        work=args.work.resolve() if args.work is not None else None,
-        prices=args.prices,
+    machine = Machine(
+        results=args.out.absolute(),
+        runs=Path(plan.runs),
+        hide=tuple(folder.absolute() for folder in args.hide),
+        isolated=args.isolation != "none",
+        work=args.work.absolute() if args.work is not None else None,
         keep_everything=args.keep == "all",
         memory=int(args.memory_gb * 2**30) if args.memory_gb else None,
+        retry=args.retry,
+        budget_usd=args.budget_usd,
+        prices=args.prices.absolute() if args.prices is not None else None,
     )
-    if settings.sandbox.works:
-        work_folder = settings.work or Path(tempfile.gettempdir())
-        check_places(work_folder, settings.hide, [PACKAGE_ROOT, Path(sys.prefix)])
-    stop = threading.Event()
+    run_them = on_cluster if args.engine == "dask" else in_threads
+    summary = run_them(plan, benchmark, tasks, machine, args, reporter)
+    for problem in summary.problems:
+        reporter.warning(problem)
     leases = LeaseFolder(ledger.leases)
-    judging = None
-    if plan.judge is not None:
-        judging = Judging(plan.judge, args.out, stop, reporter=reporter, budget_usd=args.budget_usd, prices=args.prices)
-    runner = Runner(
-        plan, benchmark, runs, ledger, leases, settings, judging=judging, retry=args.retry, stop=stop,
-        tell=lambda task, stage, text: reporter.status(f"{task.name} {stage}: {text}"),
-    )  # fmt: skip
     try:
-        summary = run_tasks(runner, tasks, workers=args.workers, wait=not args.no_wait, reporter=reporter)
-        for problem in summary.problems:
-            reporter.warning(problem)
-        if judging is not None and judging.ended:
-            reporter.warning(f"judge: nothing more was sent: {judging.ended}")
         status = read_status(plan, benchmark, ledger, leases, selection)
     finally:
-        if judging is not None:
-            judging.close()
         leases.close()
     data = {**status_data(status), "tasks": dict(summary.states)}
     if args.messages:

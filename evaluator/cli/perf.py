@@ -14,7 +14,9 @@ from ..protocol.errors import BadInputError
 from ..protocol.messages import Reporter
 
 # a file beside the others that were named mcp would stand in for the package of that name
-SUITES = {"media": "media", "render": "render", "judge": "judge", "mcp": "bridge", "sgc": "sgc", "ui": "ui"}
+SUITES = {
+    "media": "media", "render": "render", "judge": "judge", "mcp": "bridge", "sgc": "sgc", "bench": "bench", "ui": "ui",
+}  # fmt: skip
 
 DESCRIPTION = """Measure what the commands cost on this machine, each beside a plain program that does the same work in
 the same run, and say whether the bounds of docs/performance.md are kept.
@@ -27,6 +29,7 @@ suites:
             another server (--peer); idle; looking
   sgc       the metric alone over the authors' formulas written plainly (needs scikit-learn); the classical
             estimator: accuracy against exact passes of scenes that it renders, time and memory
+  bench     a whole benchmark on a cluster of this machine, beside the work itself (needs distributed)
   ui        what the add-on takes of the window's main thread: idle, scoring, rendering, playing with the overlay
 
 What follows the suite's name goes to the suite:
@@ -39,7 +42,7 @@ The exit status is 0 where every bound is kept, 1 where one is missed. It works 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("suite", metavar="SUITE", help="what is measured: media, render, judge, mcp, sgc or ui")
+    parser.add_argument("suite", metavar="SUITE", help="what is measured: media, render, judge, mcp, sgc, bench or ui")
     parser.add_argument("options", nargs=argparse.REMAINDER, metavar="…", help="options of the suite, such as --json")
 
 

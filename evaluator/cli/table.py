@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..protocol.errors import BadInputError, ExitStatus
 from ..protocol.files import write_text
 from ..protocol.messages import Reporter
 
 if TYPE_CHECKING:
+    from ..records import Record
     from ..tables.records import Table
+
+T = TypeVar("T", bound="Record")
 
 DESCRIPTION = """Print the scores of every configuration that a judge rated (docs/scores.md).
 
@@ -28,7 +32,9 @@ and a 95 % interval that draws whole videos. What was not judged is left out of 
 of judge controls are left out where no configuration is named."""
 
 
-def add_arguments(parser: argparse.ArgumentParser, *, benchmark_needed: bool = True) -> None:
+def add_arguments(
+    parser: argparse.ArgumentParser, *, benchmark_needed: bool = True, more_kinds: Sequence[str] = ()
+) -> None:
     """The command's arguments."""
     from ..scoring.bootstrap import SAMPLES, SEED
     from ..tables.records import KINDS
@@ -38,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, benchmark_needed: bool = T
     parser.add_argument(
         "--benchmark", type=Path, required=benchmark_needed, metavar="BENCH", help="the folder of the benchmark"
     )
-    parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="which table (default: scores)")
+    parser.add_argument("--kind", choices=(*KINDS, *more_kinds), default=KINDS[0], help="which table (default: scores)")
     parser.add_argument("--judge", metavar="JUDGE", help="whose ratings, where several judges rated")
     parser.add_argument(
         "--configuration", action="append", default=[], metavar="NAME", help="only this one; may be repeated"
@@ -57,8 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser, *, benchmark_needed: bool = T
     parser.add_argument("--out", type=Path, metavar="FILE", help="write it there instead of to standard output")
 
 
-def run(args: argparse.Namespace, reporter: Reporter) -> int:
-    """Print or write the table."""
+def run(
+    args: argparse.Namespace, reporter: Reporter, *, disqualified: Mapping[str, str] | None = None,
+) -> int:  # fmt: skip
+    """Print or write the table; `disqualified` says of configurations what an audit found."""
     from ..scoring.bootstrap import check_samples
     from ..tables.render import FORMATS
 
@@ -67,8 +75,12 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         raise BadInputError("--kind ablation: name the configurations by --base NAME --variant NAME")
     if args.kind != "ablation" and (args.base is not None or args.variant):
         raise BadInputError("--base and --variant belong to --kind ablation")
-    table = make(args, reporter)
-    text = FORMATS[args.format](table)
+    return tell(make(args, reporter, disqualified), FORMATS[args.format], args, reporter)
+
+
+def tell(table: T, form: Callable[[T], str], args: argparse.Namespace, reporter: Reporter) -> int:
+    """Print or write what was made."""
+    text = form(table)
     if args.out is not None:
         write_text(args.out, text)
     if args.messages:
@@ -80,7 +92,7 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     return ExitStatus.DONE
 
 
-def make(args: argparse.Namespace, reporter: Reporter) -> Table:
+def make(args: argparse.Namespace, reporter: Reporter, disqualified: Mapping[str, str] | None = None) -> Table:
     """Read the results and make the table."""
     from ..checklist.benchmark import load_benchmark
     from ..tables.make import make_table
@@ -100,4 +112,5 @@ def make(args: argparse.Namespace, reporter: Reporter) -> Table:
         contestants=args.contestant,
         samples=args.samples,
         seed=args.seed,
+        disqualified=disqualified,
     )

@@ -34,6 +34,7 @@ RECORDS: Final[dict[str, str]] = {
     "matchcut-bench-export/1": "benchmark.records:Export",
     "matchcut-bench-failure/1": "benchmark.records:Failure",
     "matchcut-bench-plan/1": "benchmark.records:Plan",
+    "matchcut-bench-sheet/1": "benchmark.sheet:Sheet",
     "matchcut-bench-stage/1": "benchmark.records:StageRecord",
     "matchcut-benchmark/1": "checklist.benchmark:Benchmark",
     "matchcut-benchmark-video/1": "checklist.benchmark:BenchmarkVideo",

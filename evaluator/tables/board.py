@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import fsum
@@ -61,8 +61,12 @@ class Board:
         runs: Mapping[RunKey, RunValues],
         video_of: Mapping[Setting, NDArray[np.int64]],
         draws: NDArray[np.float64],
+        *,
+        disqualified: Collection[str] = (),
     ) -> None:
+        """`disqualified` are configurations that no mean over configurations counts."""
         self.items, self.runs, self.video_of, self.draws = items, runs, video_of, draws
+        self.disqualified = frozenset(disqualified)
         self._of = lru_cache(maxsize=None)(self._scored)
 
     @property
@@ -130,7 +134,7 @@ class Board:
                 reasons = Counter({"not rated for both": unpaired}) if unpaired else Counter[str]()
                 for key in keys:
                     runs[key] = RunValues(np.where(both, self.runs[key].values, np.nan), clips, reasons)
-        return Board(self.items, runs, self.video_of, self.draws)
+        return Board(self.items, runs, self.video_of, self.draws, disqualified=self.disqualified)
 
     def _scored(self, key: RunKey) -> tuple[dict[str, Score], NDArray[np.float64]]:
         """Every score of one run, and its replicates (samples, measures + 1)."""

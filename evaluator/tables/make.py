@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ..checklist.records import DIMENSIONS, SETTINGS, Category, Setting
@@ -31,6 +31,7 @@ TITLES: Final[dict[Kind, str]] = {
     "categories": "Scores by category",
     "gaps": "Gaps between categories, and between settings",
     "ablation": "Ablation",
+    "kinds": "Scores by kind of video",
 }
 
 
@@ -44,23 +45,47 @@ def make_table(
     contestants: Collection[str] = (),
     samples: int = SAMPLES,
     seed: int = SEED,
+    disqualified: Mapping[str, str] | None = None,
 ) -> Table:
-    """One table of what a judge rated the first time. Raises BadInputError where a named configuration is not there."""
-    board = checks.board(ratings.runs.get(0, {}), samples=samples, seed=seed)
+    """One table of what a judge rated the first time. Raises BadInputError where a named configuration is not there.
+
+    `disqualified` says of configurations what the audit found: they are marked, and no mean counts them.
+    """
+    barred = disqualified or {}
+    board = checks.board(ratings.runs.get(0, {}), samples=samples, seed=seed, disqualified=barred)
     judges = find_own_configurations(ratings, contestants)
     if kind == "ablation":
         blocks = ablation_blocks(board, base or "", variants, judges)
     else:
         blocks = {"scores": score_blocks, "categories": category_blocks, "gaps": gap_blocks}[kind](board, judges)
+    return finish_table(kind, checks, ratings, board, blocks, barred, seed=seed)
+
+
+def finish_table(
+    kind: Kind, checks: BenchmarkItems, ratings: JudgeResults, board: Board, blocks: Sequence[Block],
+    disqualified: Mapping[str, str], *, seed: int,
+) -> Table:  # fmt: skip
+    """The blocks with everything that a reader needs beside them."""
+    samples = len(board.draws)
+    shown = {row.name for block in blocks for row in block.rows}
     return Table(
         kind=kind,
         title=TITLES[kind],
         benchmark=checks.name,
         judge=ratings.judge,
         bootstrap=Bootstrap(samples=samples, seed=seed, level=LEVEL, videos=len(checks.videos)),
-        blocks=blocks,
-        notes=_gaps_in_coverage(board),
+        blocks=[mark_disqualified(block, disqualified) for block in blocks],
+        notes=[
+            *(f"‡ {name}: {found}" for name, found in sorted(disqualified.items()) if name in shown),
+            *_gaps_in_coverage(board),
+        ],
     )
+
+
+def mark_disqualified(block: Block, disqualified: Collection[str]) -> Block:
+    """The block with those rows marked."""
+    rows = [row.model_copy(update={"is_disqualified": row.name in disqualified}) for row in block.rows]
+    return block.model_copy(update={"rows": rows})
 
 
 def find_own_configurations(ratings: JudgeResults, named: Collection[str] = ()) -> list[str]:
@@ -113,7 +138,7 @@ def category_blocks(board: Board, judges: Collection[str] = ()) -> list[Block]:
     blocks = [_per_setting(board, setting, parts, CATEGORIES, judges) for setting in board.settings()]
     if len(blocks) > 1:
         rows = [
-            Row(name=name, is_judge=name in judges, cells=[_over_settings(board, name, part) for part in parts])
+            Row(name=name, is_judge=name in judges, cells=[over_settings(board, name, part) for part in parts])
             for name in board.configurations
         ]
         blocks.append(Block(title=ALL_SETTINGS, columns=list(CATEGORIES), rows=rows))
@@ -137,7 +162,9 @@ def gap_blocks(board: Board, judges: Collection[str] = ()) -> list[Block]:
 
         rows = [Row(name=name, is_judge=name in judges, cells=[gap([name], m) for m in measures]) for name in both]
         higher = [sum((row.cells[index].value or 0) > 0 for row in rows) for index in range(len(measures))]
-        rows.append(Row(name=MEAN, cells=[gap(both, measure) for measure in measures]))
+        counted = [name for name in both if name not in board.disqualified]
+        if counted:
+            rows.append(Row(name=MEAN, cells=[gap(counted, measure) for measure in measures]))
         note = "; ".join(f"{m}: above 0 for {n} of {len(both)}" for m, n in zip(measures, higher, strict=True))
         blocks.append(Block(title=f"{first} − {last}", columns=list(measures), rows=rows, note=note))
     return blocks
@@ -155,7 +182,7 @@ def ablation_blocks(board: Board, base: str, variants: Sequence[str], judges: Co
         Row(
             name=name,
             is_judge=name in judges,
-            cells=[_over_settings(board, name, [(1.0, measure)]) for measure in SCORES],
+            cells=[over_settings(board, name, [(1.0, measure)]) for measure in SCORES],
         )
         for name in (base, *variants)
     ]
@@ -190,14 +217,15 @@ def _per_setting(
         for key in keys
         if key in board.runs
     ]
-    if len(keys) > 1:
-        rows.append(Row(name=MEAN, cells=[board.mean(keys, part) for part in parts]))
+    counted = [key for key in keys if key.configuration not in board.disqualified]
+    if len(keys) > 1 and counted:
+        rows.append(Row(name=MEAN, cells=[board.mean(counted, part) for part in parts]))
     partial = [f"{name}: {cell.reason.partition(';')[0]}" for name, cell in zip(columns, rows[-1].cells, strict=True)
                if rows[-1].name == MEAN and cell.reason.startswith("the mean of")]  # fmt: skip
     return Block(title=setting, columns=list(columns), rows=rows, note="; ".join(partial))
 
 
-def _over_settings(board: Board, name: str, part: Parts) -> Cell:
+def over_settings(board: Board, name: str, part: Parts) -> Cell:
     """The mean over those settings in which anything of the kind is checked."""
     keys = [
         RunKey(name, setting)

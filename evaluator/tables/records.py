@@ -11,7 +11,8 @@ from ..scoring.records import Score
 TABLE_FORMAT: Final = "matchcut-table/1"
 KINDS: Final = ("scores", "categories", "gaps", "ablation")
 
-Kind = Literal["scores", "categories", "gaps", "ablation"]
+Kind = Literal["scores", "categories", "gaps", "ablation", "kinds"]
+"""`kinds` is made by bench table alone."""
 
 
 class Cell(Score):
@@ -32,6 +33,8 @@ class Row(Record):
     cells: list[Cell]
     is_judge: bool = False
     """The configuration is the judge's own model."""
+    is_disqualified: bool = False
+    """The audit found something forbidden in what it handed in: its scores stand, and no mean counts them."""
 
 
 class Block(Record):

@@ -12,6 +12,7 @@ from typing import Final
 from .records import Block, Cell, Row, Table
 
 JUDGE_MARK: Final = "†"
+DISQUALIFIED_MARK: Final = "‡"
 _NARROW: Final = 5
 """Columns up to which a line holds a whole row; wider tables are turned on their side."""
 
@@ -38,14 +39,14 @@ def as_text(table: Table) -> str:
 
 def as_markdown(table: Table) -> str:
     """Pipe tables, one for each block."""
-    lines = [f"### {_markdown(table.title)}", "", _markdown(_about(table))]
+    lines = [f"### {escape_markdown(table.title)}", "", escape_markdown(_about(table))]
     for block in table.blocks:
-        head, *rows = [[_markdown(cell) for cell in row] for row in _grid(block)]
-        lines += ["", f"**{_markdown(block.title)}**", "", f"| {' | '.join(head)} |"]
+        head, *rows = [[escape_markdown(cell) for cell in row] for row in _grid(block)]
+        lines += ["", f"**{escape_markdown(block.title)}**", "", f"| {' | '.join(head)} |"]
         lines.append("|---" + "|---:" * (len(head) - 1) + "|")
         lines += [f"| {' | '.join(row)} |" for row in rows]
-        lines += ["", _markdown(block.note)] if block.note else []
-    return "\n".join([*lines, "", *(f"- {_markdown(note)}" for note in _notes(table))]) + "\n"
+        lines += ["", escape_markdown(block.note)] if block.note else []
+    return "\n".join([*lines, "", *(f"- {escape_markdown(note)}" for note in _notes(table))]) + "\n"
 
 
 def as_latex(table: Table) -> str:
@@ -57,11 +58,11 @@ def as_latex(table: Table) -> str:
     for number, (block, (head, *rows)) in enumerate(grids):
         title = f"{block.title} ({block.note})" if block.note else block.title
         lines += [r"\midrule"] if number else []
-        lines += [rf"\multicolumn{{{columns}}}{{l}}{{\textit{{{_latex(title)}}}}} \\"]
-        lines += [rf"{' & '.join(_latex(cell) for cell in head)} \\", r"\midrule"]
+        lines += [rf"\multicolumn{{{columns}}}{{l}}{{\textit{{{escape_latex(title)}}}}} \\"]
+        lines += [rf"{' & '.join(escape_latex(cell) for cell in head)} \\", r"\midrule"]
         for row in rows:
             lines += [r"\midrule"] if row[0] == "mean" else []
-            lines += [rf"{' & '.join(_latex(cell) for cell in row)} \\"]
+            lines += [rf"{' & '.join(escape_latex(cell) for cell in row)} \\"]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
@@ -70,12 +71,13 @@ def as_csv(table: Table) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     fields = ("value", "low", "high", "clips_scored", "clips_expected", "checks_scored", "checks_expected", "reason")
-    writer.writerow(["block", "row", "column", "is_judge", *fields])
+    writer.writerow(["block", "row", "column", "is_judge", "is_disqualified", *fields])
     for block in table.blocks:
         for row in block.rows:
             for column, cell in zip(block.columns, row.cells, strict=True):
                 values = ["" if getattr(cell, field) is None else getattr(cell, field) for field in fields]
-                writer.writerow([block.title, row.name, column, "yes" if row.is_judge else "no", *values])
+                marks = ["yes" if mark else "no" for mark in (row.is_judge, row.is_disqualified)]
+                writer.writerow([block.title, row.name, column, *marks, *values])
     return out.getvalue()
 
 
@@ -102,7 +104,8 @@ def _grid(block: Block) -> list[list[str]]:
 
 
 def _name(row: Row) -> str:
-    return f"{row.name} {JUDGE_MARK}" if row.is_judge else row.name
+    marks = (JUDGE_MARK if row.is_judge else "") + (DISQUALIFIED_MARK if row.is_disqualified else "")
+    return f"{row.name} {marks}".rstrip()
 
 
 def _about(table: Table) -> str:
@@ -120,22 +123,27 @@ def _notes(table: Table) -> list[str]:
     ]
     if any(row.is_judge for block in table.blocks for row in block.rows):
         notes.append(f"{JUDGE_MARK} the judge's own model: see also what a second judge says")
+    if any(row.is_disqualified for block in table.blocks for row in block.rows):
+        notes.append(f"{DISQUALIFIED_MARK} disqualified by the audit: no mean counts it")
     cells = [cell for block in table.blocks for row in block.rows for cell in row.cells]
     # what a number leaves out is told by the lines of the runs
     notes += [f"-: {reason}" for reason in dict.fromkeys(cell.reason for cell in cells if cell.value is None)]
     return notes + table.notes
 
 
-def _markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """Text of a stranger for a Markdown table."""
     return "".join("\\" + char if char in "\\`*_{}[]<>#|" else char for char in text)
 
 
 _LATEX: Final = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "†": r"$\dagger$", "<": "$<$", ">": "$>$",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$",
+    "†": r"$\dagger$", "‡": r"$\ddagger$", "<": "$<$", ">": "$>$",
 }  # fmt: skip
 
 
-def _latex(text: str) -> str:
+def escape_latex(text: str) -> str:
+    """Text of a stranger for a LaTeX table."""
     # a cell that begins with a bracket would be read as an option of the line break before it
     return "".join(_LATEX.get(char, char) for char in text)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -82,10 +82,14 @@ class BenchmarkItems:
         """Names in the benchmark's order."""
         return [video.id for video in self.benchmark.videos]
 
-    def board(self, runs: Mapping[RunKey, RunValues], *, samples: int = SAMPLES, seed: int = SEED) -> Board:
+    def board(
+        self, runs: Mapping[RunKey, RunValues], *, samples: int = SAMPLES, seed: int = SEED,
+        disqualified: Collection[str] = (),
+    ) -> Board:  # fmt: skip
         """Scores of runs, with a bootstrap over the benchmark's videos."""
         video_of = {setting: video_indices(items.clips, self.videos) for setting, items in self.items.items()}
-        return Board(self.items, runs, video_of, draw_videos(len(self.videos), samples=samples, seed=seed))
+        return Board(self.items, runs, video_of, draw_videos(len(self.videos), samples=samples, seed=seed),
+                     disqualified=disqualified)  # fmt: skip
 
 
 def number_items(benchmark: LoadedBenchmark) -> BenchmarkItems:
