@@ -20,7 +20,7 @@ rating of every check is computed from the films' descriptions, so the whole tab
   matchcut bench run sample/benchmark --runs runs --out results --configurations sample/configurations.toml
   matchcut bench table results
 
-It renders about 2,900 frames with Cycles; a second run uses what the first one finished. sample/answers holds the
+It renders 2,685 frames with Cycles; a second run uses what the first one finished. sample/answers holds the
 right ratings; a judge of yours that answers otherwise is wrong, or sees what the checks do not mean."""
 
 
