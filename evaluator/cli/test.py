@@ -40,7 +40,7 @@ levels:
   blender   a Blender as a child process, the built zip installed in the real program
   gui       a window on a virtual screen; $BLENDER_WINDOW is the command line that opens one
             (else xvfb-run and $BLENDER); pictures are kept in tests/artifacts
-  install   the evaluator installed from a clean profile by its button, cut off, broken and mended; needs a package index
+  install   the evaluator installed from a clean profile by its button, cut off, broken, mended; needs a package index
             and downloads some 500 MB, so it runs only where it is named
   clients   Claude Code, Codex CLI and the MCP inspector against our server and a scripted model on the loopback, with
             no network; npm fetches them (1.1 GB, into .venv/clients) the first time, so it runs only where it is named

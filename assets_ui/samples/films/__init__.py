@@ -12,13 +12,15 @@ from __future__ import annotations
 from typing import Final
 
 from ....evaluator.protocol.errors import BadInputError
-from . import film_aerial, film_cuts, film_dialogue, film_first_person, film_racing, film_sport
+from .film_aerial import FILM as AERIAL
+from .film_cuts import FILM as CUTS
+from .film_dialogue import FILM as DIALOGUE
+from .film_first_person import FILM as FIRST_PERSON
+from .film_racing import FILM as RACING
+from .film_sport import FILM as SPORT
 from .records import Film
 
-FILMS: Final[dict[str, Film]] = {
-    module.FILM.id: module.FILM
-    for module in (film_dialogue, film_sport, film_first_person, film_aerial, film_racing, film_cuts)
-}
+FILMS: Final[dict[str, Film]] = {film.id: film for film in (DIALOGUE, SPORT, FIRST_PERSON, AERIAL, RACING, CUTS)}
 
 
 def find_film(name: str) -> Film:
