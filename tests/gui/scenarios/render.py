@@ -34,6 +34,7 @@ def steps(window):
     yield from window.picture("2-part")
     yield from window.press("matchcut.render")
     yield from score.until(lambda: jobs.running() is None, 120)
+    yield from score.until(lambda: len(render.renders) == 1, 20)  # the folder is read beside the window
     window.facts["part"] = [jobs.last().state, jobs.last().error, render.folder, render.video]
     yield from window.picture("3-after-part")
 
@@ -61,9 +62,9 @@ def steps(window):
 
     yield from window.press("matchcut.resume_render")
     yield from score.until(lambda: texts.append(jobs.last().text) or jobs.running() is None, 300)
+    yield from score.until(lambda: render.video, 20)
     window.facts["resumed"] = [jobs.last().state, jobs.last().error, render.folder, render.video]
     window.facts["texts"] = sorted(set(texts))
-    yield from score.until(lambda: len(render.renders) == 3, 20)
     yield from window.find("matchcut.render")
     yield from window.scroll(5)
     yield from window.picture("6-after")
