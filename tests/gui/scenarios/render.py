@@ -46,7 +46,7 @@ def steps(window):
     yield from window.picture("3-after-every")
 
     render.mode = "FINAL"
-    scene.matchcut.samples = 256
+    scene.matchcut.samples = 2048  # long enough for the mouse to find Cancel
     yield from window.press("matchcut.render")
     texts = []
     yield from score.until(lambda: texts.append(jobs.last().text) or jobs.last().done > 2, 120)
