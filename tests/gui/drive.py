@@ -152,11 +152,16 @@ class Window:
             region.tag_redraw()
         yield 1.0
 
-    def scan_buttons(self, operator=None):
-        """Steps: move the mouse down the sidebar and note where buttons lie, until `operator`'s is found."""
+    def scan_buttons(self, operator=None, near=None):
+        """Steps: move the mouse down the sidebar and note where buttons lie, until `operator`'s is found.
+
+        With `near`, the height of a place in the window, only the rows around it are looked at.
+        """
         region, self.buttons = self.sidebar, {}
         x = region.x + int(region.width * 0.4)
         for y in range(region.y + region.height - 8, region.y + 4, -11):
+            if near is not None and abs(y - near) > 90:
+                continue
             self.window.event_simulate(type="MOUSEMOVE", value="NOTHING", x=x, y=y)
             yield 0.04
             bpy.context.window_manager.clipboard = ""
@@ -170,9 +175,15 @@ class Window:
             if operator in self.buttons:
                 return
 
-    def press(self, operator):
-        """Steps: click on an operator's button, wherever it is shown; the sidebar is scrolled to find it."""
-        yield from self.find(operator)
+    def press(self, operator, near=None):
+        """Steps: click on an operator's button, wherever it is shown; the sidebar is scrolled to find it.
+
+        One that is soon gone is found sooner `near` a height in the window.
+        """
+        if near is not None:
+            yield from self.scan_buttons(operator, near)
+        if near is None or operator not in self.buttons:
+            yield from self.find(operator)
         yield from self.click(*self.buttons[operator])
 
     def find(self, operator):

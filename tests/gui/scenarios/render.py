@@ -48,10 +48,11 @@ def steps(window):
     render.mode = "FINAL"
     scene.matchcut.samples = 2048  # long enough for the mouse to find Cancel
     yield from window.press("matchcut.render")
+    place = window.buttons["matchcut.render"][1]  # where Cancel is while it runs
     texts = []
     yield from score.until(lambda: texts.append(jobs.last().text) or jobs.last().done > 2, 120)
     yield from window.picture("4-during")
-    yield from window.press("matchcut.cancel")
+    yield from window.press("matchcut.cancel", near=place)
     yield from score.until(lambda: jobs.running() is None, 20)
     folder = window.out / "matchcut" / "render-003"
     window.facts["cancelled"] = [jobs.last().state, render.folder, render.video]
