@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import report_samples as samples
-from matchcut.addon.sidebar.results.lines import read_result_lines
+from matchcut.addon.sidebar.results.record import read_score
 from matchcut.evaluator.checklist.validate import validate
 from matchcut.evaluator.cli import main as front
 from matchcut.evaluator.environment import blender as finding
@@ -177,7 +177,7 @@ def test_a_score_whose_report_cannot_be_written_leaves_no_results(video, tmp_pat
     with pytest.raises(OSError):
         pipeline.score(request, reporter=SilentReporter(), blender=lambda: pytest.fail("nothing to render"))
     left = {path.name for path in (tmp_path / "out").iterdir()}
-    assert left == {"reference.mp4", "reconstruction.mp4", "estimates", "sgc"}
+    assert left == {"reference.mp4", "reconstruction.mp4", "plan.json", "estimates", "sgc"}
 
 
 def fake(folder, *lines):
@@ -265,4 +265,4 @@ def test_a_panel_reads_a_score_that_is_no_number(tmp_path, value):
     checks = {"timeline": {"comparisons": []}, "shots": {"matches": []}, "checklist": {"unscored": True, "reason": "-"}}
     write_json(tmp_path / "results.json", {"format": "matchcut-results/1", **checks, "sgc": sgc})
     with pytest.raises(BadInputError, match=r"results\.json: not what this version"):
-        read_result_lines(tmp_path / "results.json")
+        read_score(tmp_path)
