@@ -34,8 +34,8 @@ def test_score_from_the_panel(run_scenario):
     print(f"\nreading the job {facts['slice'] * 1e3:.1f} ms, drawing a panel {facts['drawn']['longest'] * 1e3:.1f} ms,")
     print(f"longest gap of a 10 ms timer {longest:.3f} s while scoring, {idle:.3f} s while the same window idles")
     assert facts["gaps"]["count"] > 20
-    assert facts["slice"] < max(0.05, 0.1 * idle)
-    assert facts["drawn"]["longest"] < max(0.05, 0.1 * idle)
+    assert facts["slice"] < 0.05
+    assert facts["drawn"]["longest"] < 0.05
     # a loaded machine or software OpenGL makes the window slow by itself: that is measured beside it
     assert longest < max(0.25, 2 * idle)
     for name in ("1-empty", "2-before", "3-during", "4-after", "5-window", "6-after-scrolled", "7-again"):
