@@ -47,7 +47,7 @@ from ..shots.compare import compare_shots, on_reference
 from ..shots.detect import detect_shots
 from ..shots.records import Shots
 from .consistency import SGC_FOLDER, SGC_OFF, heat_maps, measure_reference, measure_sgc
-from .plan import ScorePlan, find_reused, make_plan
+from .plan import PLAN_FILE, ScorePlan, find_reused, make_plan
 from .playback import place_video
 from .provenance import provenance
 from .request import OUTPUTS, Plan, ScoreRequest, check_job_timeline, check_request
@@ -83,7 +83,11 @@ def score(request: ScoreRequest, *, reporter: Reporter, blender: Callable[[], Bl
     plan = check_request(request, reporter=reporter, blender=blender)
     with sole_user(request.out):
         _remove_outputs(request.out)
-        return _score(plan, reporter)
+        try:
+            return _score(plan, reporter)
+        except BadInputError:  # there is nothing to go on with
+            (request.out / PLAN_FILE).unlink(missing_ok=True)
+            raise
 
 
 def _score(plan: Plan, reporter: Reporter) -> Results:
