@@ -5,11 +5,14 @@ With the bpy wheel: `PYTHON addon/headless.py [--scene FILE] -- COMMAND ARGS`. T
 """
 
 import importlib
+import os
 import runpy
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+CHILDREN = ("render-job", "audit-scene", "describe-scene", "scene-content", "sample")
+"""Commands that the evaluator starts as its children. They write files whole or not at all: nothing needs tidying."""
 
 
 def package_name() -> str:
@@ -21,17 +24,24 @@ def package_name() -> str:
     return "matchcut"
 
 
-def main() -> int:
-    """Run the command behind `--`; returns the exit status."""
+def main() -> int | None:
+    """Run the command behind `--`; returns the exit status, None where Blender is to go on."""
     before, arguments = sys.argv[1:], []
     if "--" in before:
         divider = before.index("--")
         before, arguments = before[:divider], before[divider + 1 :]
-    cli = importlib.import_module(f"{package_name()}.addon.cli")
+    package = package_name()
+    if "--follow-parent" in arguments and arguments[0] in CHILDREN:
+        # before the wheel is imported: that takes seconds on a busy machine, in which nobody would notice the end
+        importlib.import_module(f"{package}.evaluator.protocol.children").follow_parent(lambda: os._exit(3))
+        arguments.remove("--follow-parent")
+    cli = importlib.import_module(f"{package}.addon.cli")
     scene = before[before.index("--scene") + 1 :][:1] if "--scene" in before else []
-    status: int = cli.main(arguments, *scene)
+    status: int | None = cli.main(arguments, *scene)
     return status
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    if status is not None:
+        sys.exit(status)

@@ -226,6 +226,11 @@ def redraw() -> None:
                         region.tag_redraw()
 
 
+def _redraw_later() -> None:
+    """After another file was opened: what its handlers changed has been taken in, and panels get their new heights."""
+    redraw()
+
+
 def _tick() -> float | None:
     job = running()
     if job is not None and _update(job):
@@ -305,6 +310,8 @@ def _scene_gone(*_: Any) -> None:
     else:
         _last = None
     refresh_evaluator()
+    if not bpy.app.background and not bpy.app.timers.is_registered(_redraw_later):
+        bpy.app.timers.register(_redraw_later, first_interval=INTERVAL)
 
 
 def _drop(messages: list[Message]) -> None:
@@ -320,8 +327,9 @@ def register() -> None:
 def unregister() -> None:
     """End what runs, and leave neither timer nor handler."""
     global _last  # noqa: PLW0603
-    if bpy.app.timers.is_registered(_tick):
-        bpy.app.timers.unregister(_tick)
+    for timer in (_tick, _redraw_later):
+        if bpy.app.timers.is_registered(timer):
+            bpy.app.timers.unregister(timer)
     if _scene_gone in bpy.app.handlers.load_post:  # other code may have emptied the list
         bpy.app.handlers.load_post.remove(_scene_gone)
     stop_all()

@@ -40,7 +40,7 @@ _command: Any = None
 def _run_command(arguments: list[str]) -> int:
     from .cli import main
 
-    return main(arguments)
+    return main(arguments) or 0
 
 
 def register() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import bpy
@@ -10,8 +11,8 @@ from bpy.app.translations import pgettext_iface as translated
 from bpy.app.translations import pgettext_n
 
 from .. import jobs
-from ..sidebar.evaluator.look import draw_evaluator
-from ..sidebar.layout import fact, paragraph, sentence
+from ..sidebar.layout import fact, paragraph
+from ..sidebar.words import sentence
 from . import asking, judges
 from .sizes import size_text
 
@@ -37,9 +38,14 @@ def panel(layout: Any, name: str, *, closed: bool) -> Any:
     return layout.panel(f"MATCHCUT_preferences_{name}", default_closed=closed)
 
 
+draw_evaluator: Callable[[Any, Any], None] | None = None
+"""Draws the state of the evaluator and its buttons: the sidebar's panel of it puts its own here."""
+
+
 def evaluator(layout: Any, context: Any, preferences: Any) -> None:
     """The environment that measures and judges."""
-    draw_evaluator(layout, context)
+    if draw_evaluator is not None:
+        draw_evaluator(layout, context)
     layout.separator()
     layout.prop(preferences, "evaluator_python", placeholder="Matchcut's Own")
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Text in a narrow sidebar: wrapped lines, and label and value side by side."""
 
-import re
 from typing import Any
 
 import blf
@@ -9,8 +8,6 @@ import bpy
 from bpy.app.translations import pgettext_iface as translated
 
 from .icons import icon_id
-
-_COMMAND = re.compile(r" \((?:(and \d+ more); )?matchcut [^()].* lists them\)$")
 
 MARGIN = 58
 """Pixels at resolution scale 1 that the tabs and a panel's edges take from the region's width."""
@@ -85,12 +82,3 @@ def empty_state(layout: bpy.types.UILayout, context: Any, icon: str, text: str) 
         row = column.row()
         row.alignment = "CENTER"
         row.label(text=line, translate=False)
-
-
-def sentence(text: str) -> str:
-    """A line of the evaluator's as a panel shows it: with a capital, unless it begins with a path.
-
-    A command that it names for more, `(… matchcut … lists them)`, is left out.
-    """
-    text = _COMMAND.sub(lambda found: f" ({found[1]})" if found[1] else "", text)
-    return text if "/" in text.partition(" ")[0] else f"{text[:1].upper()}{text[1:]}"

@@ -38,5 +38,16 @@ def scene_id(scene: Any) -> str:
     return str(results.scene_id)
 
 
+def adopt(scene: Any, own_id: str) -> None:
+    """Know the scene by the id of folders that were found by its names alone, so that they are its own from now on.
+
+    It was never saved after it was given that id. Where it has one by now, or another scene has this one, it stays.
+    """
+    if own_id and not any(own_id == one.matchcut.results.scene_id or (one == scene and one.matchcut.results.scene_id)
+                          for one in bpy.data.scenes):  # fmt: skip
+        name = scene.name
+        keep(scene.session_uid, "scene id", lambda found: _store(found.matchcut.results, own_id, name))
+
+
 def _store(results: Any, made: str, name: str) -> None:
     results.scene_id, results.scene_name = made, name

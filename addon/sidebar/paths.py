@@ -20,8 +20,13 @@ def absolute(path: str) -> Path:
 
 
 def stored(path: Path) -> str:
-    """A path of ours as a property keeps it: relative to the .blend file's folder where it lies below it."""
-    return relative(str(path), folder_of(bpy.data.filepath), below=True)
+    """A path of ours as a property keeps it: relative to the .blend file's folder, wherever Blender's own would be.
+
+    So it is once the file has been saved and where Blender's Relative Paths preference is on; on another drive it
+    stays absolute.
+    """
+    tidy = bpy.context.preferences.filepaths.use_relative_paths
+    return relative(str(path), folder_of(bpy.data.filepath)) if tidy else str(path)
 
 
 def folder_of(filepath: str) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from bpy.app.translations import pgettext_iface as translated
 
 from .. import jobs
-from .layout import paragraph, sentence
+from .layout import paragraph
+from .words import sentence
 
 
 def running_job(layout: Any, context: Any, job: jobs.Job, *, title: bool = True) -> None:

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 FACTS = "matchcut-environment.json"
 """In an environment: what is told of it without starting its Python."""
+NEW = ".new-"
+"""How the name of a folder begins in which an environment is made."""
 
 Condition = Literal["ready", "missing", "unfinished", "outdated", "broken"]
 """Of a folder: a whole environment of this lock file; nothing; one whose making was cut off; one of another lock file;
@@ -20,6 +22,11 @@ one whose Python is gone or has become another version."""
 def python_of(folder: Path) -> Path:
     """The interpreter of the environment in `folder`."""
     return folder / "Scripts" / "python.exe" if os.name == "nt" else folder / "bin" / "python"
+
+
+def fresh_of(folder: Path) -> Path:
+    """Where the environment for `folder` is made, which takes its place once it is whole."""
+    return folder.with_name(f"{NEW}{folder.name}")
 
 
 def is_complete(folder: Path, lock: Path) -> bool:
@@ -32,7 +39,8 @@ def condition(folder: Path, lock: Path) -> Condition:
     try:
         stamp = stamp_of(folder, lock).read_bytes()
     except OSError:
-        return "unfinished" if os.path.lexists(folder / "pyvenv.cfg") else "missing"
+        begun = any(os.path.lexists(one / "pyvenv.cfg") for one in (folder, fresh_of(folder)))
+        return "unfinished" if begun else "missing"
     if not _base_is_there(folder):
         return "broken"
     return "ready" if stamp == lock.read_bytes() else "outdated"

@@ -25,7 +25,7 @@ from ..protocol.errors import BadInputError, OperationalError
 from ..protocol.files import write_bytes
 from ..protocol.lock import sole_user
 from .caches import bytes_below
-from .condition import FACTS, is_complete, python_of, settings_of, stamp_of
+from .condition import FACTS, NEW, fresh_of, is_complete, python_of, settings_of, stamp_of
 from .downloads import Note, Progress, fetch, forget_others, reason
 from .interpreters import BPY_VERSION, NEWEST, OLDEST, Interpreter, find_interpreter, obstacle, probe
 
@@ -86,32 +86,37 @@ def install(
     """Make the environment in `folder` unless it is complete already and not wanted `anew`; returns its interpreter.
 
     `python` is the interpreter to make it with, where it can: else another one of this machine's is taken. One of
-    another lock file or of a Python that is gone is made anew; a folder that is none is left alone. A run that fails or
-    is cancelled leaves no folder, a killed one leaves one without a stamp, and the next one starts over; what was
-    downloaded is kept. Raises BadInputError where no interpreter fits, the folder is another's or another run is at
-    work in it, OperationalError where there is too little space or the packages cannot be had.
+    another lock file or of a Python that is gone is made anew; a folder that is none is left alone. It is made beside
+    the one that is there, which it replaces in the end: a run that fails, is cancelled or killed leaves that as it was,
+    and the next one starts over; what was downloaded is kept. Raises BadInputError where no interpreter fits, the
+    folder is another's or another run is at work in it, OperationalError where there is too little space or the
+    packages cannot be had.
     """
     if is_complete(folder, kind.lock) and not anew:
         return python_of(folder)
     chosen = _interpreter(kind, python, say)
     _require_ours(folder)
     with _at_work(folder):
-        _discard(folder)
+        _discard(fresh_of(folder))
         _require_space(kind, folder)
         say(f"making the {kind.name} environment with Python {'.'.join(map(str, chosen.version))} in {folder}")
         log_of(folder).unlink(missing_ok=True)
-        with _whole_or_gone(folder):
-            _make(chosen, kind, folder, tell)
+        _make(chosen, kind, folder, tell)
     return python_of(folder)
 
 
 def _make(chosen: Interpreter, kind: Kind, folder: Path, tell: Progress | None) -> None:
-    _run(
-        [chosen.path, "-m", "venv", str(folder)],
-        f"the {kind.name} environment could not be made",
-        partial(_note, log_of(folder)),
-    )
-    add_packages(folder, kind.lock, tell=tell)
+    """Make it beside `folder`, and have it take the place of what is there once it is whole."""
+    fresh = fresh_of(folder)
+    with _whole_or_gone(fresh):
+        _run(
+            [chosen.path, "-m", "venv", str(fresh)],
+            f"the {kind.name} environment could not be made",
+            partial(_note, log_of(folder)),
+        )
+        add_packages(fresh, kind.lock, tell=tell)
+        _discard(folder)
+        fresh.rename(folder)
 
 
 def _interpreter(kind: Kind, named: str | None, say: Callable[[str], None]) -> Interpreter:
@@ -135,13 +140,14 @@ def remove(folder: Path, *, say: Callable[[str], None]) -> int:
 
     Raises BadInputError where the folder is none of ours, OSError where a file is in use.
     """
-    if not folder.exists() and not _aside(folder).exists():
+    if not any(one.exists() for one in (folder, _aside(folder), fresh_of(folder))):
         return 0
     _require_ours(folder)
     with _at_work(folder):
         say(f"removing {folder}")
-        size = bytes_below(folder)
+        size = bytes_below(folder) + bytes_below(fresh_of(folder))
         _discard(folder)
+        _discard(fresh_of(folder))
         log_of(folder).unlink(missing_ok=True)
     return size
 
@@ -175,7 +181,7 @@ def _tell_nobody(stage: str, done: int, total: int, text: str) -> None:
 
 def log_of(folder: Path) -> Path:
     """What pip wrote while the environment in `folder` was made last; beside it, since a failed one is removed."""
-    return folder.with_name(f"{folder.name}.log")
+    return folder.with_name(f"{folder.name.removeprefix(NEW)}.log")
 
 
 def _note(log: Path, lines: list[str]) -> None:

@@ -117,7 +117,7 @@ def test_enabled_and_disabled_twice_leaves_nothing(program, profile, tmp_path):
     assert {"MATCHCUT_PT_reference", "MATCHCUT_PT_results", "MATCHCUT_PT_score"} <= set(classes)
     assert on_scene
     assert "score" in operators
-    assert len(handlers) == 17
+    assert len(handlers) == 22
     for step in ("0", "1"):
         assert facts[f"off{step}"] == [[], [], False, []]
         assert facts[f"on{step}"] == facts["on"]

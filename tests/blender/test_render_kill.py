@@ -128,3 +128,12 @@ def test_twenty_interruptions_leave_no_trace(runner, tmp_path):
     assert parent.returncode == 0 and len(set(done)) == 4
     assert contents(out) == contents(tmp_path / "whole") and len(list((out / "frames").iterdir())) == FRAMES
     assert RenderStatus.read(out).state == "done" and children(out) == []
+
+
+def test_a_child_whose_parent_has_ended_does_not_first_import_the_wheel(root, wheel, tmp_path):
+    command = [wheel.path, str(root / "addon" / "headless.py"), "--", "render-job", str(tmp_path / "missing")]
+    for flags, status in (([], 2), (["--follow-parent"], 3)):
+        child = subprocess.run(
+            [*command, *flags], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
+        )
+        assert child.returncode == status, child.stderr

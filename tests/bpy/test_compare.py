@@ -12,7 +12,16 @@ import matchcut
 import numpy as np
 import pytest
 from matchcut.addon import jobs
-from matchcut.addon.sidebar.compare import feeds, filmstrip, follow, operators, reader, timings, wipe
+from matchcut.addon.sidebar.compare import (
+    draw,
+    feeds,
+    filmstrip,
+    follow,
+    operators,
+    reader,
+    timings,
+    wipe,
+)
 from matchcut.addon.sidebar.compare.feeds import Feed, Wanted
 from matchcut.addon.sidebar.compare.placement import Rect, camera_frame, cropped_projection, place, seen
 from matchcut.evaluator.protocol.messages import Message
@@ -157,6 +166,18 @@ def test_at_another_rate_the_nearest_frame_by_time_is_due():
     assert [feed_of("24").frame_at(frame, 1, 12.0) for frame in (1, 2, 5)] == [0, 2, 8]
     assert [feed_of("24").frame_at(frame, 0, 30.0) for frame in range(6)] == [0, 1, 2, 2, 3, 4]
     assert feed_of("24", store=False).frame_at(1, 1, 24.0) is None
+
+
+def test_a_picture_is_named_by_the_frame_of_the_timeline_that_it_belongs_to(monkeypatch):
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_current = 101, 108
+    scene.render.fps, scene.render.fps_base = 24, 1.0
+    feed = feed_of("24")
+    monkeypatch.setattr(feeds, "find", lambda wanted: feed)
+    for held, label in ((7, "Reference 108"), (5, "Reference 106 · decoding")):
+        monkeypatch.setattr(Feed, "texture", lambda self, frame, held=held: (held, object()))
+        assert draw._video(scene, feed.wanted, "Reference").label == label
+    assert feed_of("24").scene_frame(8, 1, 12.0) == 5
 
 
 # what is decoded when

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Match Camera in a real scene: what is drawn becomes the shot's camera, is kept and undone."""
 
+from types import SimpleNamespace
+
 import bpy
 import numpy as np
 import pytest
@@ -16,7 +18,21 @@ from match_camera_scenes import (  # noqa: F401 (the fixture is found by its nam
     state,
 )
 from matchcut.addon.agent.camera import curves_of
-from matchcut.addon.sidebar.match_camera import apply, handles, mode, scene_points, shots, solve, view
+from matchcut.addon.sidebar.match_camera import (
+    apply,
+    editing,
+    finding,
+    handles,
+    mode,
+    panel,
+    scene_points,
+    shots,
+    solve,
+    view,
+)
+from matchcut.evaluator.camera.core import fit
+from matchcut.evaluator.camera.core.blender import Sensor
+from matchcut.evaluator.camera.core.pinhole import Pinhole
 from matchcut.evaluator.protocol.errors import BadInputError, OperationalError
 from mathutils import Vector
 
@@ -52,12 +68,158 @@ def test_residuals_are_told_for_every_line_and_point(scene):
     theirs = known(scene)
     match = draw_lines(scene, theirs, "XY")
     match.lines[0].end = (match.lines[0].end[0] + 0.01, match.lines[0].end[1] - 0.02)
-    found = solve.solution_of(scene, match).residuals
+    found = finding.solution_of(scene, match).residuals
     assert len(found) == len(match.lines) and max(found) > found[0] > 0.5 and sorted(found)[3] < 1e-3
     match = pick_points(scene, theirs)
     match.points[3].place[0] += 0.02
-    found = solve.solution_of(scene, match).residuals
+    found = finding.solution_of(scene, match).residuals
     assert len(found) == 8 and max(found) == found[3]
+
+
+class Timers:
+    """Blender's timers as they are in a window: `run` lets those that wait run until none does."""
+
+    def __init__(self):
+        self.waiting = None
+
+    def is_registered(self, function):
+        return self.waiting is not None
+
+    def register(self, function, **_):
+        self.waiting = function
+
+    def unregister(self, function):
+        self.waiting = None
+
+    def run(self):
+        count = 0
+        while self.waiting is not None:
+            count += 1
+            if self.waiting() is None:
+                self.waiting = None
+        return count
+
+
+@pytest.fixture
+def window(monkeypatch):
+    """A search is made in slices, as in a window."""
+    app = SimpleNamespace(background=False, timers=Timers())
+    monkeypatch.setattr(finding, "bpy", SimpleNamespace(app=app))
+    return app.timers
+
+
+def test_in_a_window_points_are_searched_in_slices_and_the_camera_before_stays_meanwhile(scene, window, monkeypatch):
+    monkeypatch.setattr(finding, "SLICE", 0.0005)
+    theirs = known(scene)
+    match = pick_points(scene, theirs)
+    waits = finding.solution_of(scene, match)
+    assert waits.fit is None and waits.waiting == (finding.SEARCHING,) and finding.is_searching(scene, match)
+    assert window.run() > 3
+    first = finding.solution_of(scene, match)
+    assert first.fit is not None and not finding.is_searching(scene, match)
+
+    match.points[3].place[0] += 0.02
+    assert finding.solution_of(scene, match) is first, "what was found before is shown"
+    match.points.remove(7)
+    assert finding.solution_of(scene, match).residuals == (None,) * 7, "residuals are never those of other points"
+    window.run()
+    found = finding.solution_of(scene, match)
+    assert found.fit is not first.fit and found.residuals == solve.solve(solve.asked_of(scene, match)).residuals
+
+
+def test_the_camera_that_follows_goes_to_what_was_found_in_the_end(scene, window, monkeypatch):
+    monkeypatch.setattr(finding, "SLICE", 0.0005)
+    theirs = known(scene)
+    pick_points(scene, theirs)
+    scene.matchcut.match_camera.live = True
+    apply.changed(scene)
+    assert sees_as(scene, scene.camera, theirs) > 1
+    window.run()
+    assert sees_as(scene, scene.camera, theirs) < 0.05
+
+
+def test_the_camera_follows_while_one_drags_on(scene, window, monkeypatch):
+    theirs = known(scene)
+    match = draw_lines(scene, theirs)
+    scene.matchcut.match_camera.live = True
+    apply.changed(scene)
+    window.run()
+    finding.begin_near(scene, match)
+    monkeypatch.setattr(finding, "SLICE", 0.0)
+    places = []
+    for _ in range(40):  # a move of the mouse comes before each of the slices
+        match.lines[0].end[1] += 0.001
+        apply.changed(scene)
+        window.waiting()
+        places.append(round(scene.camera.data.lens, 4))
+    assert len(set(places)) > 3, "each search comes to its end, and the camera goes there"
+    finding.end_near()
+
+
+def test_a_search_that_runs_while_one_drags_ends_and_the_next_is_for_the_last_place(scene, window, monkeypatch):
+    theirs = known(scene)
+    match = pick_points(scene, theirs)
+    finding.solution_of(scene, match, final=True)
+    finding.begin_near(scene, match)
+    monkeypatch.setattr(finding, "SLICE", 0.0)
+    for _ in range(3):
+        match.points[2].place[1] += 0.01
+        finding.solution_of(scene, match)
+    (search,) = finding._searches.values()
+    assert search.key[0] != solve.asked_of(scene, match), "the one of the first place goes on"
+    monkeypatch.setattr(finding, "SLICE", 1.0)
+    window.run()
+    finding.solution_of(scene, match)  # as the drawing that follows
+    window.run()
+    last = finding.solution_of(scene, match)
+    assert last.residuals == finding._known[solve.asked_of(scene, match), True].residuals
+    finding.end_near()
+
+
+def test_a_cancelled_drag_leaves_the_camera_alone_that_is_found_later(scene, window, monkeypatch):
+    monkeypatch.setattr(finding, "SLICE", 0.0)
+    pick_points(scene, known(scene))
+    scene.matchcut.match_camera.live = True
+    kept = apply.snapshot(scene)
+    apply.changed(scene)
+    apply.restore(kept)
+    monkeypatch.setattr(finding, "SLICE", 1.0)
+    window.run()
+    assert scene.camera.location[:] == (0, 0, 0)
+
+
+def test_apply_waits_for_no_slice(scene, window, monkeypatch):
+    monkeypatch.setattr(finding, "SLICE", 0.0)
+    theirs = known(scene)
+    pick_points(scene, theirs)
+    apply.apply(scene)
+    assert sees_as(scene, scene.camera, theirs) < 0.05
+
+
+def test_a_number_is_about_the_next_line_while_the_mouse_is_still_on_the_one_that_was_drawn(scene, monkeypatch):
+    monkeypatch.setattr(editing, "push", lambda step: None)
+    monkeypatch.setattr(editing, "_reach", lambda context: 12.0)
+    match = shots.new_match(scene)
+    line = match.lines.add()
+    line.start, line.end = (0.2, 0.2), (0.8, 0.2)
+    seen = view.CameraView((960, 540), (960, 540))
+    region = SimpleNamespace(as_pointer=lambda: 1)
+    edit = SimpleNamespace(_now=mode.Mode("LINES"), _told=lambda context: None)
+
+    def move(place):
+        target = SimpleNamespace(point=seen.region_of(place), region=region, view=seen)
+        editing.EditMode._hover(edit, bpy.context, target)
+
+    edit._now.drawn = 0  # as it is noted where the button is let go
+    move((0.8, 0.201))
+    assert edit._now.hover is not None and edit._now.text(match) == mode.LINES_TEXT
+    assert editing.EditMode._key(edit, bpy.context, "TWO")
+    assert (line.axis, scene.matchcut.match_camera.axis) == ("X", "Y")
+    move((0.5, 0.8))
+    move((0.5, 0.201))
+    assert edit._now.text(match) == mode.LINE_TEXT
+    assert editing.EditMode._key(edit, bpy.context, "THREE")
+    assert (match.lines[0].axis, scene.matchcut.match_camera.axis) == ("Z", "Z")
 
 
 def test_where_the_position_is_not_known_the_camera_stays_in_its_place(scene):
@@ -258,3 +420,15 @@ def test_scale_shapes_are_of_their_size_in_every_unit(scene):
     assert bpy.ops.matchcut.add_scale_shape(kind="PERSON") == {"FINISHED"}
     assert shots.match_of(scene).shapes[0].size[2] == pytest.approx(170)
     assert bpy.ops.matchcut.remove_scale_shape() == {"FINISHED"} and len(shots.match_of(scene).shapes) == 0
+
+
+def test_what_is_not_determined_has_no_figure():
+    camera = Pinhole((960, 540), 8000.0, (479.5, 269.5), np.eye(3), np.array([0.0, 0.0, -30.0]))
+    sigmas = [0.01, 0.01, 0.01, 75000.0, 200.0, 200.0, 200.0]
+    parameters = fit.names(True, False, True)
+    found = fit.Fit(camera, True, np.zeros((6, 2)), parameters, np.diag(np.square(sigmas)), 1.0)
+    rows = dict(panel.found_rows(solve.Solution(found), Sensor(), (960, 540)))
+    assert rows["Lens"] == rows["Field of View"] == rows["Position"] == "not determined"
+    assert rows["Rotation"] == "± 0.99°"
+    assert fit.weak_focal(found.sigmas, 8000.0)[0].startswith("the focal length is not determined; pick more")
+    assert "known to 30% only" in fit.weak_focal({"focal": 300.0}, 1000.0)[0]

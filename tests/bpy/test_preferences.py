@@ -218,3 +218,15 @@ def test_a_command_that_says_why_on_its_log_alone_is_understood(registered, tmp_
 )  # fmt: skip
 def test_sizes_are_read_by_people(size, text):
     assert size_text(size) == text
+
+
+def test_preferences_know_nothing_of_the_panel_that_shows_the_evaluator(registered):
+    from matchcut.addon.preferences import sections
+
+    folder = Path(sections.__file__).parent
+    named = [path.name for path in folder.glob("*.py") if "sidebar.evaluator" in path.read_text(encoding="utf-8")]
+    assert named == [], "dependencies point from the panel to the preferences"
+    assert sections.draw_evaluator is not None, "and they show it nevertheless"
+    matchcut.unregister()
+    assert sections.draw_evaluator is None
+    matchcut.register()

@@ -67,7 +67,7 @@ def test_twice_on_and_off_leaves_nothing():
             assert on_scene
             assert "score" in operators
             assert {cls.__name__ for cls in registration.CLASSES} <= set(classes)
-            assert len(handlers) == 17
+            assert len(handlers) == 22
             matchcut.unregister()
             assert footprint() == before
     assert before == ([], [], [False], False, [])

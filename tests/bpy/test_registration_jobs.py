@@ -3,6 +3,7 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import bpy
 import matchcut
@@ -109,3 +110,17 @@ def test_installing_needs_online_access(scene):
     assert not bpy.ops.matchcut.install_evaluator.poll()
     with pytest.raises(BadInputError, match="online access is off"):
         install()
+
+
+def test_after_a_file_was_opened_the_panels_are_drawn_once_more(scene, monkeypatch):
+    waits, drawn = [], []
+    timers = SimpleNamespace(is_registered=waits.__contains__, register=lambda call, first_interval: waits.append(call))
+    blender = SimpleNamespace(app=SimpleNamespace(background=False, timers=timers), context=bpy.context)
+    monkeypatch.setattr(jobs, "redraw", lambda: drawn.append(None))
+    with monkeypatch.context() as window:
+        window.setattr(jobs, "bpy", blender)
+        jobs._scene_gone()
+        jobs._scene_gone()
+    (later,) = waits
+    drawn.clear()
+    assert later() is None and drawn == [None], "once, after all handlers: else a panel keeps its old height"

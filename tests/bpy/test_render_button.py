@@ -6,6 +6,8 @@ from pathlib import Path
 
 import bpy
 import pytest
+from matchcut.addon import jobs
+from matchcut.addon.sidebar.paths import absolute
 from matchcut.addon.sidebar.render import run
 from matchcut.addon.sidebar.render.run import unfinished_render
 from stand_in import FLAGS, asked, scene
@@ -122,6 +124,19 @@ def test_a_render_that_failed_is_resumed_from_its_copy(scene, tmp_path):
     assert asked(tmp_path) == first and (tmp_path / "out" / "render-001" / "scene.blend").read_bytes() == copy
     assert Path(scene.matchcut.render.folder).name == "render-001"
     assert unfinished_render(scene) == "" and not bpy.ops.matchcut.resume_render.poll()
+
+
+def test_a_render_that_ends_after_save_as_is_the_scenes_all_the_same(scene, tmp_path):
+    for name in ("here", "elsewhere"):
+        (tmp_path / name).mkdir()
+    scene.matchcut.output, scene.matchcut.render.mode = "", "FINAL"
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "here" / "shot.blend"))
+    job = run.render(scene)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "elsewhere" / "shot.blend"))
+    jobs.wait(job)
+    made = tmp_path / "here" / "matchcut" / "render-001"
+    assert absolute(scene.matchcut.render.folder) == made and made.is_dir()
+    assert rows(scene) == [("render-001", 48, True, "reconstruction.mp4")]
 
 
 def test_what_was_cut_short_is_offered_after_the_file_is_opened_again(scene, tmp_path):

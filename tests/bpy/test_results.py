@@ -3,6 +3,7 @@
 
 import shutil
 import time
+import webbrowser
 from pathlib import Path
 
 import bpy
@@ -223,6 +224,32 @@ def test_scores_stay_known_when_the_scene_or_the_file_gets_another_name(saved, t
     scene.name = "Renamed"
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot" / "second.blend"))
     assert len(store.known(reopened(tmp_path / "shot" / "second.blend")).history) == 2
+
+
+def test_open_report_hands_the_report_of_the_score_that_is_shown_to_the_browser(scene, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", lambda url, *_, **__: opened.append(url) or True)
+    assert not bpy.ops.matchcut.open_report.poll()
+    score(scene)
+    folder = score(scene, 2, rating=worse)
+    (folder / "report.html").write_text("<html></html>", encoding="utf-8")
+    assert bpy.ops.matchcut.open_report() == {"FINISHED"}
+    assert opened == [(folder / "report.html").as_uri()]
+    (folder / "report.html").unlink()
+    with pytest.raises(RuntimeError, match="report is not there any more; make it again"):
+        bpy.ops.matchcut.open_report()
+
+
+def test_scores_that_were_found_by_name_alone_stay_known_after_save_as(scene, tmp_path):
+    blend = tmp_path / "shot.blend"
+    scene.matchcut.output = ""
+    bpy.ops.wm.save_as_mainfile(filepath=str(blend))
+    score(scene)
+    score(scene, 2, rating=worse)
+    scene = reopened(blend)
+    assert len(store.known(scene).history) == 2, "they name the scene by an id that it was never saved with"
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "second.blend"))
+    assert len(store.known(reopened(tmp_path / "second.blend")).history) == 2
 
 
 def test_what_is_gone_altogether_is_told_and_the_lines_stay(saved, tmp_path):

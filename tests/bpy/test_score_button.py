@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import bpy
 import pytest
 from matchcut.addon import jobs, preferences
-from matchcut.addon.sidebar.layout import sentence
 from matchcut.addon.sidebar.owner import scene_id
 from matchcut.addon.sidebar.progress import bar_text
 from matchcut.addon.sidebar.results.store import report_path
 from matchcut.addon.sidebar.score import run, tell
 from matchcut.addon.sidebar.score.run import is_here, score
 from matchcut.addon.sidebar.score.stages import Plan
+from matchcut.addon.sidebar.words import sentence
 from stand_in import FLAGS, PLAN, asked, lines, scene
 
 __all__ = ["scene"]
@@ -210,7 +210,9 @@ def test_a_plan_that_fails_is_a_line_in_the_panel(scene, tmp_path):
     (tmp_path / "reference.mp4").write_bytes(b"broken")
     run.prepare(scene)
     assert asks(scene) is None
-    assert run.problem() == "reference.mp4: it has no frames; pick another file"
+    assert run.problem(scene) == "reference.mp4: it has no frames; pick another file"
+    other = bpy.data.scenes.new("Other")
+    assert run.problem(other) == "", "another scene's score has its own fate"
     assert list((tmp_path / "out").iterdir()) == []
 
 

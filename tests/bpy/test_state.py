@@ -9,6 +9,7 @@ import matchcut
 import pytest
 from matchcut.addon import state
 from matchcut.addon.scene_file import save_copy
+from matchcut.addon.sidebar.kept import keep
 from matchcut.addon.sidebar.paths import absolute, rebased, relative, stored
 from matchcut.addon.sidebar.reference import read
 
@@ -63,7 +64,7 @@ def test_the_first_save_makes_paths_relative(shot, tmp_path):
     assert texts(shot) == SHOT
     assert shot.matchcut.reference.known, "what was read of the reference still belongs to it"
     assert shot.matchcut.version == state.VERSION
-    assert stored(tmp_path / "shot" / "a" / "b") == "//a/b" and stored(tmp_path / "x") == str(tmp_path / "x")
+    assert stored(tmp_path / "shot" / "a" / "b") == "//a/b" and stored(tmp_path / "x") == "//../x"
 
 
 def test_absolute_paths_stay_where_the_artist_wants_them(scene, tmp_path):
@@ -73,6 +74,7 @@ def test_absolute_paths_stay_where_the_artist_wants_them(scene, tmp_path):
         fill(scene, tmp_path / "shot" / "reference.mp4", tmp_path / "shot")
         bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot" / "shot.blend"))
         assert texts(scene) == [str(path) for path in expected(tmp_path)]
+        assert stored(tmp_path / "shot" / "a") == str(tmp_path / "shot" / "a")
     finally:
         preferences.use_relative_paths = True
 
@@ -93,6 +95,20 @@ def test_save_as_elsewhere_names_the_same_files(shot, tmp_path):
     assert targets(shot) == expected(tmp_path)
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "elsewhere" / "deep" / "shot.blend"))
     assert targets(bpy.context.scene) == expected(tmp_path), "the file says another thing than the session"
+
+
+def test_folders_outside_of_the_files_own_are_relative_and_stay_so_through_undo_and_save_as(shot, tmp_path):
+    outside = tmp_path / "renders" / "score-001"
+    keep(shot.session_uid, "results", lambda scene: setattr(scene.matchcut.results, "folder", stored(outside)))
+    assert shot.matchcut.results.folder == "//../renders/score-001"
+    bpy.ops.ed.undo_push(message="base")
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "elsewhere" / "deep" / "shot.blend"))
+    assert shot.matchcut.results.folder == "//../../renders/score-001"
+    shot.frame_current = 7
+    bpy.ops.ed.undo_push(message="frame")
+    bpy.ops.ed.undo()
+    found = bpy.context.scene.matchcut.results.folder
+    assert found == "//../../renders/score-001" and absolute(found) == outside
 
 
 def test_a_copy_has_its_own_paths_and_the_open_file_keeps_its(shot, tmp_path):

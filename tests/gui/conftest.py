@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from matchcut.evaluator.environment.blender import find_blender
-from matchcut.evaluator.protocol.children import child_environment
+from matchcut.evaluator.protocol.children import child_environment, kill_group, own_group
 from matchcut.evaluator.protocol.errors import BadInputError
 from matchcut.evaluator.protocol.messages import SilentReporter
 
@@ -65,8 +65,12 @@ def profile(root, program, need_evaluator_inside, tmp_path_factory, artifacts):
         "MESA_SHADER_CACHE_DIR": str(shaders),
     }
     install = ["--command", "extension", "install-file", "-r", "user_default", "--enable", str(package)]
-    no_splash = "import bpy; bpy.context.preferences.view.show_splash = False; bpy.ops.wm.save_userpref()"
-    for arguments in (install, ["-b", "--python-exit-code", "1", "--python-expr", no_splash]):
+    # without the last one a window in which the add-on was switched off would leave it so for the next
+    settings = (
+        "import bpy; preferences = bpy.context.preferences; preferences.view.show_splash = False; "
+        "preferences.use_preferences_save = False; bpy.ops.wm.save_userpref()"
+    )
+    for arguments in (install, ["-b", "--python-exit-code", "1", "--python-expr", settings]):
         subprocess.run([program, *arguments], env=environment, capture_output=True, timeout=300, check=True)
     return environment
 
@@ -98,10 +102,15 @@ def run_scenario(window_command, profile, reference, artifacts):
         environment = {**profile, "MATCHCUT_TEST_REFERENCE": str(reference), **variables}
         command = [*window_command, "--enable-event-simulate", "--python", str(GUI / "drive.py"), "--"]
         with (out / "blender.log").open("w") as log:
-            subprocess.run(
+            process = subprocess.Popen(
                 [*command, str(GUI / "scenarios" / f"{name}.py"), str(out)],
-                env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=seconds, check=False,
+                env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **own_group(),
             )  # fmt: skip
+            try:
+                process.wait(seconds)
+            except BaseException:  # with its screen, which would be left behind
+                kill_group(process)
+                raise
         log = (out / "blender.log").read_text()
         assert (out / "facts.json").is_file(), f"the window ended early:\n{log[-2000:]}"
         facts = json.loads((out / "facts.json").read_text())

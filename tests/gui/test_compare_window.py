@@ -220,6 +220,11 @@ def test_the_filmstrip_stands_at_its_frames(shown, screen, decoded):
         assert (abs(image[y, x - 3 : x + 4] - (255, 140, 38)).max(axis=1) < 12).any(), f"no mark at {cut}"
 
 
+def test_the_view_is_drawn_into_its_picture_only_where_it_looks_otherwise(shown):
+    same, moved, back = shown[0]["view drawn"]
+    assert same == 0 and moved >= 1 and back >= 1
+
+
 def test_other_windows_and_scenes_are_let_be(shown):
     facts = shown[0]
     assert facts["windows"] == 2

@@ -50,6 +50,9 @@ def test_a_camera_is_matched_by_dragging_lines_and_picking_points(run_scenario):
     print(f"by six points: lens {focal:.2f} %, orientation {angle:.2f}°, place {away:.2f} units off")
     assert focal < 5 and angle < 1.5 and away < 0.5
     assert all(value is not None and value < 1.5 for value in facts["points_residuals"])
+    slices = sorted(facts["slice_seconds"])
+    print(f"{len(slices)} slices of three searches of points: at most {slices[-1] * 1e3:.1f} ms of processor time")
+    assert facts["found_meanwhile"] and len(slices) > 6 and slices[-1] < 0.010, "the window has its turn meanwhile"
     assert facts["apply_undone"] == 70, "Ctrl Z takes Apply to Camera back while points are picked"
     assert facts["ended_by_button"]
 

@@ -172,6 +172,36 @@ def test_an_installation_goes_on_from_what_was_downloaded(tmp_path: Path, index:
     assert freed == pytest.approx(noted["bytes"], rel=0.2) and not folder.exists()
 
 
+def test_an_update_that_fails_leaves_the_environment_that_works(tmp_path: Path, index: Path) -> None:
+    kind, folder = small_kind(tmp_path, wheel(index, "first")), tmp_path / "environment"
+    python = create.install(kind, folder, say=quiet, python=sys.executable)
+    updated = small_kind(tmp_path, wheel(index, "first"), wheel(index, "second"))
+    (index / "second-1.0-py3-none-any.whl").rename(tmp_path / "away.whl")
+    with pytest.raises(OperationalError, match="second could not be downloaded"):
+        create.install(updated, folder, say=quiet, python=sys.executable)
+    subprocess.run([str(python), "-c", "import first"], check=True)
+    assert condition.condition(folder, updated.lock) == "outdated"
+    assert "second" in create.log_of(folder).read_text()
+    assert not condition.fresh_of(folder).exists()
+
+    (tmp_path / "away.whl").rename(index / "second-1.0-py3-none-any.whl")
+    condition.fresh_of(folder).mkdir()  # as a run that was killed leaves it
+    (condition.fresh_of(folder) / "pyvenv.cfg").write_text("")
+    assert create.install(updated, folder, say=quiet, python=sys.executable) == python
+    subprocess.run([str(python), "-c", "import first, second"], check=True)
+    assert [path.name for path in tmp_path.glob(".*environment*")] == [], "nothing is left beside it"
+
+
+def test_a_first_run_that_was_killed_is_unfinished_and_can_be_removed(tmp_path: Path) -> None:
+    folder, lock = tmp_path / "environment", create.EVALUATOR.lock
+    assert condition.condition(folder, lock) == "missing"
+    condition.fresh_of(folder).mkdir()
+    (condition.fresh_of(folder) / "pyvenv.cfg").write_text("")
+    assert condition.condition(folder, lock) == "unfinished"
+    create.remove(folder, say=quiet)
+    assert condition.condition(folder, lock) == "missing" and not condition.fresh_of(folder).exists()
+
+
 def quiet(*_: object) -> None:
     """Takes progress and log lines."""
 

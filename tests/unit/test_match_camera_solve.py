@@ -2,11 +2,12 @@
 """From drawn lines and picked points to a camera, as the panel asks for it: known cameras, half a pixel of noise."""
 
 import itertools
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from matchcut.addon.sidebar.match_camera.solve import NOTHING_DRAWN, Asked, Solution, at_height, solve
+from matchcut.addon.sidebar.match_camera.solve import NOTHING_DRAWN, Asked, Solution, at_height, solve, solving
 from matchcut.evaluator.camera.core.pinhole import Pinhole, picture_centre
 from matchcut.evaluator.camera.core.place import NO_LENGTH, Length
 from matchcut.evaluator.protocol.errors import BadInputError
@@ -195,3 +196,41 @@ def test_at_height_refuses_a_camera_below_the_ground():
     below = replace(fit, camera=replace(fit.camera, centre=fit.camera.centre * (1, 1, -1)))
     with pytest.raises(BadInputError, match="above the horizon"):
         at_height(below, 2.0)
+
+
+# --- in slices --------------------------------------------------------------------------------------------------------
+
+
+PIECE = 0.006
+"""Seconds: with the slice that it may come at the end of, less than 10 ms."""
+
+
+def longest_piece(asked, near=None):
+    """Seconds of processor time that a solution takes between two places where it lets go, and their number."""
+    pieces, before = [], time.thread_time()
+    for _ in solving(asked, near):
+        now = time.thread_time()
+        pieces.append(now - before)
+        before = time.thread_time()
+    return max([*pieces, time.thread_time() - before]), len(pieces)
+
+
+@pytest.mark.parametrize("principal", [None, "free"])
+@pytest.mark.parametrize("wrong", [0.0, 200.0])
+def test_a_search_of_points_lets_go_every_few_milliseconds(principal, wrong):
+    seen = camera(LANDSCAPE)
+    world = np.random.default_rng(3).uniform(0, 1, (12, 3)) * BOX
+    pixels = seen.project(world) + np.random.default_rng(4).normal(0, NOISE_PX, (12, 2))
+    pixels[2] += wrong
+    points = tuple((tuple(place), tuple(pixel)) for place, pixel in zip(world, pixels, strict=True))
+    points = Asked(LANDSCAPE, None, points, principal=principal)
+    for near in (None, seen):
+        seconds, count = min(longest_piece(points, near) for _ in range(4))
+        assert seconds < PIECE and count > (100 if near is None else 3)
+
+
+@pytest.mark.parametrize("principal", [None, "free"])
+def test_lines_let_go_every_few_milliseconds(principal):
+    drawn = asked(camera(LANDSCAPE), "XYZ", principal=principal)
+    seconds, count = min(longest_piece(drawn) for _ in range(4))
+    assert seconds < PIECE and count >= 3

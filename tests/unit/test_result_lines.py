@@ -99,9 +99,9 @@ def test_timeline_that_disagrees():
     found = lines(timeline=check)
     assert (found["Timeline", "Frames"].text, found["Timeline", "Frames"].verdict) == ("70, reference 72", "bad")
     assert found["Timeline", "Offset"].text == "-2 frames by content"
-    assert found["Timeline", "Frozen"].text == "frames 3–9, reference 1–7"
+    assert found["Timeline", "Frozen"].text == "frames 3–9, frames 1–7 of the reference"
     assert found["Timeline", "Inserted"].text == "frames 0–1"
-    assert found["Timeline", "Speed"].text == "frames 20–29, reference 22–41, 2 times as fast"
+    assert found["Timeline", "Speed"].text == "frames 20–29, frames 22–41 of the reference, 2 times as fast"
     assert found["Timeline", "Frozen"].verdict == "bad"
 
 
@@ -116,7 +116,7 @@ def test_cuts():
     check = ShotCheck(reference_cuts=[10, 36, 60], reconstruction_cuts=[10, 38, 50], matches=matches, detector="test")
     found = lines(shots=check)
     assert (found["Cuts", "Found"].text, found["Cuts", "Found"].verdict) == ("1 of 3", "bad")
-    assert found["Cuts", "Late"].text == "frame 38 instead of 36"
+    assert found["Cuts", "Late"].text == "frame 38 instead of frame 36"
     assert found["Cuts", "Extra"].text == "frame 50"
     assert found["Cuts", "Missing"].text == "frame 60 of the reference"
 

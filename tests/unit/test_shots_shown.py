@@ -52,9 +52,9 @@ def test_the_lines_of_the_panel(faded):
     found = [line for line in result_lines(faded.model_dump(mode="json")) if line.label.startswith("Fade")]
     assert [(line.label, line.text, line.verdict) for line in found] == [
         ("Fade in, black", "frames 0–6", "good"),
-        ("Fade through, white", "differs: 25–30, reference 22–30", "bad"),
-        ("Fade out, black", "missing: none, reference 40–47", "bad"),
-        ("Fade out, white", "extra: 40–47, reference none", "bad"),
+        ("Fade through, white", "differs: frames 25–30; in the reference frames 22–30", "bad"),
+        ("Fade out, black", "missing: none; in the reference frames 40–47", "bad"),
+        ("Fade out, white", "extra: frames 40–47; in the reference none", "bad"),
     ]
 
 

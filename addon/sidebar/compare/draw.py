@@ -13,8 +13,9 @@ from bpy.app.translations import pgettext_iface, pgettext_n
 from . import feeds, follow
 from .marks import draw_border, draw_box, draw_label, draw_line
 from .placement import Rect, place, seen
-from .shaders import WHOLE, draw_difference, draw_picture, forget, view_picture
+from .shaders import WHOLE, draw_difference, draw_picture, forget
 from .timings import measured
+from .views import view_picture
 
 GAP: Final = 4
 """Pixels at resolution scale 1 between pictures that lie side by side."""
@@ -34,7 +35,7 @@ class Shown:
     texture: Any = None
     is_view: bool = False
     frame: int | None = None
-    """Of the video, which is shown."""
+    """Which is shown, as the scene's timeline counts."""
     note: str = ""
     """What is odd about it, for the label."""
 
@@ -126,8 +127,12 @@ def _video(scene: Any, wanted: Any, name: str) -> Shown:
     if found is None or found[0] != frame:
         follow.waiting.add("VIEW_3D")
         note = pgettext_n("decoding") if frame not in feed.reader.there else ""
-        return Shown(name, None if found is None else found[1], frame=None if found is None else found[0], note=note)
-    return Shown(name, found[1], frame=frame)
+        if found is None:
+            return Shown(name, note=note)
+        return Shown(
+            name, found[1], frame=feed.scene_frame(found[0], scene.frame_start, follow.rate_of(scene)), note=note
+        )
+    return Shown(name, found[1], frame=scene.frame_current)
 
 
 _Label = tuple[Shown, str, Rect]
@@ -173,10 +178,10 @@ def _side(context: Any, rect: Rect, visible: Rect, reference: Shown, other: Show
     left, right = (half.fitted(aspect) for half in halves)
     _put(left, reference)
     if other.is_view:
-        with measured("viewport"):
-            size = (max(1, min(2048, round(right.width))), max(1, min(2048, round(right.height))))
-            picture = view_picture(context, rect, size)
-        draw_picture(right, picture, of_view=True)
+        size = (max(1, min(2048, round(right.width))), max(1, min(2048, round(right.height))))
+        picture = view_picture(context, rect, size)
+        if picture is not None:
+            draw_picture(right, picture, of_view=True)
     else:
         _put(right, other)
     return [(reference, "LEFT", left.within(visible)), (other, "RIGHT", right.within(visible))]
@@ -189,8 +194,9 @@ def _difference(context: Any, rect: Rect, visible: Rect, reference: Shown, other
     if other.is_view:  # pixel for pixel, of what is seen alone
         left, bottom = int(visible.x), int(visible.y)
         whole = Rect(left, bottom, int(visible.right) - left, int(visible.top) - bottom)
-        with measured("viewport"):
-            picture = view_picture(context, whole, (max(1, int(whole.width)), max(1, int(whole.height))))
+        picture = view_picture(context, whole, (max(1, int(whole.width)), max(1, int(whole.height))))
+        if picture is None:
+            return [(reference, "LEFT", visible)]
         draw_difference(whole, reference.texture, picture, rect.part(whole), gain=gain, of_view=True)
     else:
         draw_difference(rect, reference.texture, other.texture, WHOLE, gain=gain, of_view=False)

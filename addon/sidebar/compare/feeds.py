@@ -30,6 +30,8 @@ RESTART_SECONDS: Final = 1.5
 """That a command at least runs before one for another place takes over."""
 TEXTURE_BYTES: Final = 64 * 1024**2
 """Of one feed on the graphics card."""
+UPLOADED_AHEAD: Final = 2
+"""Pictures after the present one that are on the graphics card before they are drawn."""
 SAME_RATE: Final = 1e-5
 """Relative difference below which two rates are the same; Blender keeps its own in single precision."""
 
@@ -99,10 +101,16 @@ class Feed:
             frame = nearest_frame(frame / Fraction(rate), self.rate)
         return frame if 0 <= frame < self.store.frames else None
 
+    def scene_frame(self, frame: int, start: int, rate: float) -> int:
+        """The scene's frame that shows a frame of the video; at another rate than the video's the nearest by time."""
+        if self.rate is None or abs(rate / float(self.rate) - 1) <= SAME_RATE:
+            return start + frame
+        return start + round(frame * rate / float(self.rate))
+
     def texture(self, frame: int) -> tuple[int, Any] | None:
         """(frame, texture) of this frame, else of the nearest one in memory; None where there is none yet.
 
-        Only here is a picture handed to the graphics card: called while drawing.
+        Called while drawing. Most pictures are on the graphics card by then: see `upload`.
         """
         if self.store is None:
             return None
@@ -112,18 +120,34 @@ class Feed:
             found = min(near, key=lambda other: abs(other - frame), default=None)
         if found is None:
             return None
-        if found not in self.textures:
-            pixels = self.reader.frame(found)
-            if pixels is None:
-                return None
-            with measured("upload"):
-                size = (self.store.width, self.store.height)
-                buffer = gpu.types.Buffer("FLOAT", pixels.size, pixels)
-                self.textures[found] = gpu.types.GPUTexture(size, format="R32F", data=buffer)
+        if found not in self.textures and not self._hand_over(found):
+            return None
         self.textures.move_to_end(found)
+        return found, self.textures[found]
+
+    def upload(self, frame: int) -> None:
+        """Hand one picture to the graphics card ahead of the drawing: this frame's, else one that comes next.
+
+        Called by the timer, never while drawing.
+        """
+        if self.store is not None:
+            coming = range(frame, min(frame + UPLOADED_AHEAD, self.store.frames - 1) + 1)
+            lacks = next((one for one in coming if one not in self.textures), None)
+            if lacks is not None:
+                self._hand_over(lacks)
+
+    def _hand_over(self, frame: int) -> bool:
+        """Make a picture's texture; whether it is in memory."""
+        pixels = self.reader.frame(frame)
+        if self.store is None or pixels is None:
+            return False
+        with measured("upload"):
+            size = (self.store.width, self.store.height)
+            buffer = gpu.types.Buffer("FLOAT", pixels.size, pixels)
+            self.textures[frame] = gpu.types.GPUTexture(size, format="R32F", data=buffer)
         while len(self.textures) > TEXTURE_BYTES // (self.store.width * self.store.height * 4):
             self.textures.popitem(last=False)
-        return found, self.textures[found]
+        return True
 
     def follow(self, frame: int) -> None:
         """Read around this frame of the video, and see that it is decoded. Called by the timer, never while drawing."""

@@ -12,7 +12,7 @@ from bpy.app.handlers import persistent
 from bpy.app.translations import pgettext_iface
 
 from ..paths import absolute
-from . import feeds
+from . import feeds, lacking
 from .feeds import Feed, Wanted
 from .timings import measured
 
@@ -77,12 +77,6 @@ def phase(interval: float) -> int:
     return int(time.monotonic() / interval) % 2
 
 
-def draw_again(area: str) -> None:
-    """Called while drawing: have the areas of this type drawn once more."""
-    _again.add(area)
-    wake()
-
-
 def wake() -> None:
     """See that the timer runs. It ends by itself once nothing is shown."""
     if not bpy.app.background and not bpy.app.timers.is_registered(_tick):
@@ -111,11 +105,14 @@ def _tick() -> float | None:
             if wanted is not None:
                 feeds.feed(wanted).follow_all(strip_frames.get(wanted, []))
         feeds.close_unused(UNUSED_SECONDS)
+        _again.update(lacking.make_one())
         _redraw_what_is_old(sum(phase(scene.matchcut.compare.interval) for scene in shown if _flickers(scene)))
     if not shown and not strips:
         feeds.close_all()
         return None
-    hurry = feeds.busy() or waiting or _again or any(_flickers(scene) for scene in shown) or _playing()
+    hurry = (
+        feeds.busy() or waiting or _again or lacking.waits() or any(_flickers(scene) for scene in shown) or _playing()
+    )
     return QUICK if hurry else IDLE
 
 
@@ -142,6 +139,8 @@ def _follow(scene: Any) -> None:
             feed = feeds.feed(wanted)
             frame = frame_of(scene, feed)
             feed.follow(max(0, scene.frame_current - scene.frame_start) if frame is None else frame)
+            if frame is not None:
+                feed.upload(frame)
 
 
 def _needs_render(scene: Any) -> bool:
@@ -174,6 +173,7 @@ def unregister() -> None:
     if _loaded in bpy.app.handlers.load_post:  # other code may have emptied the list
         bpy.app.handlers.load_post.remove(_loaded)
     feeds.close_all()
+    lacking.forget()
     strip_frames.clear()
 
 

@@ -11,7 +11,7 @@ from bpy.app.translations import pgettext_iface, pgettext_n
 from ..base import SidebarPanel
 from ..layout import fact, paragraph
 from ..reference import background
-from . import draw, feeds, filmstrip, follow, operators, properties, wipe
+from . import draw, feeds, filmstrip, follow, operators, properties, views, wipe
 from .timings import timings
 
 __all__ = ["CLASSES", "register", "timings", "unregister"]
@@ -94,6 +94,7 @@ CLASSES = (*properties.CLASSES, *operators.CLASSES, *wipe.CLASSES, MATCHCUT_PT_c
 def register() -> None:
     """Have the views and the timelines drawn over, and listen for files being opened."""
     follow.register()
+    views.register()
     draw.register()
     filmstrip.register()
 
@@ -102,4 +103,5 @@ def unregister() -> None:
     """Leave neither handler, timer, thread nor texture."""
     filmstrip.unregister()
     draw.unregister()
+    views.unregister()
     follow.unregister()

@@ -9,13 +9,14 @@ are. Other editors have no such texture and take the bytes as they are.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import gpu
 from gpu_extras.batch import batch_for_shader
 
-from . import follow
-from .placement import Rect, cropped_projection
+from . import lacking
+from .placement import Rect
 
 VIEW_GAMMA: Final = 2.2
 
@@ -62,39 +63,52 @@ void main()
 }
 """
 
-MOST_VIEWS: Final = 4
-"""Views whose pictures are kept to draw into again."""
-
 _made: dict[tuple[bool, bool], Any] = {}
-_offscreens: dict[Any, Any] = {}
 
 
-def _shader(*, difference: bool, of_view: bool) -> Any:
-    """A shader, made when it is first drawn with. `of_view`: the picture beside the frame is one of Blender's own."""
+def _shader(area: str, *, difference: bool, of_view: bool) -> Any:
+    """A shader; None where it is not there yet, and areas of that type are drawn again once it is.
+
+    `of_view`: the picture beside the frame is one of Blender's own.
+    """
     key = (difference, of_view)
     if key not in _made:
-        info = gpu.types.GPUShaderCreateInfo()
-        between = gpu.types.GPUStageInterfaceInfo("matchcut_compare")
-        between.smooth("VEC2", "place")
-        vertex = _VERTEX
-        info.vertex_in(0, "VEC2", "pos")
-        info.vertex_in(1, "VEC2", "uv")
-        info.sampler(0, "FLOAT_2D", "first")
+        lacking.ask(("shader", key), area, partial(_make, key))
+    return _made.get(key)
+
+
+def _make(key: tuple[bool, bool]) -> None:
+    """Make a shader, and draw a dot with it into memory: drivers compile it by then."""
+    difference, of_view = key
+    info = gpu.types.GPUShaderCreateInfo()
+    between = gpu.types.GPUStageInterfaceInfo("matchcut_compare")
+    between.smooth("VEC2", "place")
+    vertex = _VERTEX
+    info.vertex_in(0, "VEC2", "pos")
+    info.vertex_in(1, "VEC2", "uv")
+    info.sampler(0, "FLOAT_2D", "first")
+    if difference:
+        between.smooth("VEC2", "other")
+        info.vertex_in(2, "VEC2", "uv2")
+        info.sampler(1, "FLOAT_2D", "second")
+        vertex = vertex.replace("place = uv;", "place = uv;\n    other = uv2;")
+    info.vertex_out(between)
+    info.push_constant("MAT4", "ModelViewProjectionMatrix")
+    info.push_constant("FLOAT", "opacity")
+    info.push_constant("FLOAT", "gamma")
+    info.fragment_out(0, "VEC4", "color")
+    info.vertex_source(vertex)
+    sample = "view_at" if of_view else "frame_at"
+    info.fragment_source(_SAMPLES + (_DIFFERENCE if difference else _PICTURE).replace("SAMPLE", sample))
+    _made[key] = gpu.shader.create_from_info(info)
+    frame = gpu.types.GPUTexture((1, 1), format="R32F")
+    other = gpu.types.GPUTexture((1, 1), format="RGBA8") if of_view else frame
+    dot = Rect(0, 0, 1, 1)
+    with gpu.types.GPUFrameBuffer(color_slots=gpu.types.GPUTexture((1, 1), format="SRGB8_A8")).bind():
         if difference:
-            between.smooth("VEC2", "other")
-            info.vertex_in(2, "VEC2", "uv2")
-            info.sampler(1, "FLOAT_2D", "second")
-            vertex = vertex.replace("place = uv;", "place = uv;\n    other = uv2;")
-        info.vertex_out(between)
-        info.push_constant("MAT4", "ModelViewProjectionMatrix")
-        info.push_constant("FLOAT", "opacity")
-        info.push_constant("FLOAT", "gamma")
-        info.fragment_out(0, "VEC4", "color")
-        info.vertex_source(vertex)
-        sample = "view_at" if of_view else "frame_at"
-        info.fragment_source(_SAMPLES + (_DIFFERENCE if difference else _PICTURE).replace("SAMPLE", sample))
-        _made[key] = gpu.shader.create_from_info(info)
-    return _made[key]
+            draw_difference(dot, frame, other, WHOLE, gain=1.0, of_view=of_view)
+        else:
+            draw_picture(dot, other, of_view=of_view)
 
 
 WHOLE: Final = (0.0, 0.0, 1.0, 1.0)
@@ -108,9 +122,11 @@ def draw_picture(
 ) -> None:
     """Draw a part of a picture into a rectangle of the region, which is a 3D view's if it is `in_view`.
 
-    `of_view` where the picture is `view_picture`'s.
+    `of_view` where the picture is `view_picture`'s. Nothing is drawn while the shader is made.
     """
-    shader = _shader(difference=False, of_view=of_view)
+    shader = _shader("VIEW_3D" if in_view else "DOPESHEET_EDITOR", difference=False, of_view=of_view)
+    if shader is None:
+        return
     batch = _batch(shader, rect, uv=part)
     gpu.state.blend_set("ALPHA_PREMULT")
     shader.bind()
@@ -123,7 +139,9 @@ def draw_picture(
 
 def draw_difference(rect: Rect, frame: Any, other: Any, part: Part, *, gain: float, of_view: bool) -> None:
     """Draw |frame - other| * gain; `part` is of the frame, and of `other` too where that is a frame."""
-    shader = _shader(difference=True, of_view=of_view)
+    shader = _shader("VIEW_3D", difference=True, of_view=of_view)
+    if shader is None:
+        return
     batch = _batch(shader, rect, uv=part, uv2=WHOLE if of_view else part)
     gpu.state.blend_set("NONE")
     shader.bind()
@@ -145,34 +163,6 @@ def _corners(box: Part) -> list[tuple[float, float]]:
     return [(left, bottom), (right, bottom), (left, top), (right, top)]
 
 
-def view_picture(context: Any, part: Rect, size: tuple[int, int]) -> Any:
-    """`part` of the region as the 3D view draws it, without what lies over it: a texture of display bytes.
-
-    The view is drawn a second time, which costs what it costs Blender.
-    """
-    region, view = context.region, context.region_data
-    key = region.as_pointer()
-    target = _offscreens.pop(key, None)
-    if target is None or (target.width, target.height) != size:
-        if target is not None:
-            target.free()
-        target = gpu.types.GPUOffScreen(*size)
-        # Blender binds the window's own framebuffer then: what is drawn from here on is seen the next time only
-        follow.draw_again("VIEW_3D")
-    _offscreens[key] = target  # the newest one is the last
-    while len(_offscreens) > MOST_VIEWS:
-        _offscreens.pop(next(iter(_offscreens))).free()
-    projection = cropped_projection(view.window_matrix, region, part)
-    target.draw_view3d(
-        context.scene, context.view_layer, context.space_data, region, view.view_matrix, projection,
-        do_color_management=True, draw_background=True,
-    )  # fmt: skip
-    return target.texture_color
-
-
 def forget() -> None:
     """Give back what the graphics card holds for drawing."""
-    for target in _offscreens.values():
-        target.free()
-    _offscreens.clear()
     _made.clear()

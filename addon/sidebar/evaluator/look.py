@@ -12,7 +12,8 @@ from bpy.app.translations import pgettext_n
 from ... import jobs
 from ...preferences import asking
 from ...preferences.sizes import size_text
-from ..layout import fact, paragraph, sentence
+from ..layout import fact, paragraph
+from ..words import sentence
 from . import environment
 
 TITLES: Final = {

@@ -7,6 +7,7 @@ from typing import Any
 
 import bpy
 
+from ...preferences import sections
 from ..base import SidebarPanel
 from . import operators
 from .look import draw_evaluator
@@ -27,3 +28,13 @@ CLASSES = (
     *operators.CLASSES,
     MATCHCUT_PT_evaluator,
 )
+
+
+def register() -> None:
+    """The preferences show the same."""
+    sections.draw_evaluator = draw_evaluator
+
+
+def unregister() -> None:
+    """They show nothing of it any more."""
+    sections.draw_evaluator = None

@@ -12,16 +12,27 @@ from ....evaluator.camera.core.pinhole import quaternion_of
 from ....evaluator.protocol.errors import BadInputError, MatchcutError
 from ...agent.camera import curves_of, lay_down, planned
 from ..base import check_own
+from .finding import is_searching, solution_of
 from .shots import camera_of, match_of
-from .solve import Solution, blender_of, sensor_of, solution_of
+from .solve import Solution, blender_of, sensor_of
 
 KEPT: Final = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle", "scale")
 KEPT_DATA: Final = ("type", "lens", "shift_x", "shift_y")
+
+_following: set[int] = set()
+"""Session ids of scenes whose camera is to follow once it is found."""
 
 
 def changed(scene: Any) -> None:
     """After something that the panel shows was changed: draw anew, and have the camera follow where it is live."""
     follow(scene)
+    redraw()
+
+
+def found(scene: Any) -> None:
+    """After the camera was found in the end: as `changed`, but it follows only where it was to."""
+    if scene.session_uid in _following:
+        follow(scene)
     redraw()
 
 
@@ -40,6 +51,10 @@ def follow(scene: Any) -> None:
     if match is None or why_not_live(scene):
         return
     solution = solution_of(scene, match)
+    if is_searching(scene, match):
+        _following.add(scene.session_uid)  # and until then where the one before says: one drags on meanwhile
+    else:
+        _following.discard(scene.session_uid)
     if solution.fit is not None:
         try:
             _put(scene, match, solution)
@@ -72,7 +87,7 @@ def apply(scene: Any) -> list[str]:
     match = match_of(scene)
     if match is None:
         raise BadInputError("nothing is drawn for this shot yet; use Edit Lines or Pick Points")
-    return _put(scene, match, solution_of(scene, match))
+    return _put(scene, match, solution_of(scene, match, final=True))
 
 
 def _put(scene: Any, match: Any, solution: Solution) -> list[str]:
@@ -120,6 +135,7 @@ def snapshot(scene: Any) -> dict[str, Any]:
 
 def restore(kept: dict[str, Any]) -> None:
     """Put a camera back as it was."""
+    _following.clear()
     camera = bpy.data.objects.get(kept.get("camera", ""))
     if camera is None or camera.type != "CAMERA":
         return

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import bpy
 
-from . import apply, solve
+from . import apply, finding
 from .handles import Handle, choose, places_of, put, remove
 from .mode import Mode
 from .shots import match_of, shown_view
@@ -100,7 +100,7 @@ class Drag:
         """The button is let go; the name of the step of undo that this is, empty where nothing has changed."""
         kind = self.handle.kind
         now.dragged = now.places = None
-        solve.end_near()
+        finding.end_near()
         if self.made and kind == "line" and self.way < LEAST_DRAG * bpy.context.preferences.system.ui_scale:
             remove(match, self.handle)
             return ""
@@ -115,7 +115,7 @@ class Drag:
     def cancel(self, now: Mode, match: Any) -> None:
         """Put everything back."""
         now.dragged = now.hover = None
-        solve.end_near()
+        finding.end_near()
         if self.made:
             remove(match, self.handle)
         else:
@@ -135,7 +135,7 @@ def begin(context: Any, now: Mode, target: Target, handle: Handle, *, made: bool
     drag = Drag(handle, places, apply.snapshot(scene), made, region, at, target.point)
     now.dragged = now.hover = handle
     now.cursor, now.region = at[-1], region
-    solve.begin_near(scene, match)
+    finding.begin_near(scene, match)
     choose(match, handle)
     apply.redraw()
     return drag

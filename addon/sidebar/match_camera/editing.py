@@ -11,13 +11,14 @@ from typing import Any, ClassVar, Final
 
 import bpy
 
-from . import apply, mode, scene_points, solve
+from . import apply, finding, mode, scene_points
 from .dragging import Drag, Target, begin, push, target_of
 from .handles import Handle, handle_at, owner_of, remove
 from .shots import camera_of, frame_of, match_of, new_match
 
 REACH: Final = 12.0
 """Pixels at resolution scale 1 within which a handle is grabbed."""
+MOVES: Final = {"MOUSEMOVE", "INBETWEEN_MOUSEMOVE", "TIMER"}
 KEYS: Final = {"ONE": "X", "TWO": "Y", "THREE": "Z", "FOUR": "HORIZON"}
 
 
@@ -27,6 +28,8 @@ class EditMode:
     kind: ClassVar[Any]
     _now: Any = None  # a Mode once it has begun
     _drag: Drag | None = None
+    _step: str = ""
+    """Name of a step of undo that waits for the camera that follows."""
 
     @classmethod
     def poll(cls, context: Any) -> bool:
@@ -66,6 +69,9 @@ class EditMode:
     def modal(self, context: Any, event: Any) -> set[str]:
         """Called by Blender with every event."""
         now = self._now
+        if self._step and not (event.type in MOVES and finding.is_searching(context.scene, match_of(context.scene))):
+            push(self._step)
+            self._step = ""
         if now is None or mode.current() != now:
             return {"FINISHED", "PASS_THROUGH"}
         if not any(area.type == "VIEW_3D" for area in context.window.screen.areas):
@@ -92,12 +98,12 @@ class EditMode:
 
     def cancel(self, context: Any) -> None:
         """Called by Blender when it ends the operator by itself: another file, the window closed."""
-        solve.end_near()
+        finding.end_near()
         if mode.current() is self._now:
             mode.end()
 
     def _end(self, context: Any) -> set[str]:
-        solve.end_near()
+        finding.end_near()
         mode.end()
         apply.redraw()
         return {"FINISHED"}
@@ -118,6 +124,8 @@ class EditMode:
                 now.hover = handle_at(match, target.view, target.point, _reach(context))
             if now.hover is None and now.kind == "POINTS":
                 now.place = self._place_under(context, target, scene_points.HOVER_LIMIT)
+        if now.hover is None or now.hover[:2] != ("line", now.drawn):
+            now.drawn = None
         if before != (now.hover, now.place, now.region):
             self._told(context)
             apply.redraw()
@@ -193,8 +201,16 @@ class EditMode:
         point.has_world, point.name = True, name
         point.world = world
         self._now.places = self._now.place = None
-        apply.changed(context.scene)
-        push("Pick Point in Scene")
+        self._changed(context, "Pick Point in Scene")
+
+    def _changed(self, context: Any, step: str) -> None:
+        """Something was done that is a step of undo: at once, or where the camera follows once that is found."""
+        scene = context.scene
+        apply.changed(scene)
+        if finding.is_searching(scene, match_of(scene)) and not apply.why_not_live(scene):
+            self._step = step
+        else:
+            push(step)
 
     # --- a drag ---
 
@@ -207,15 +223,17 @@ class EditMode:
         match = match_of(context.scene)
         if drag is None or match is None or owner_of(match, now.dragged) is None:  # undone, or another scene is shown
             now.dragged = None
-            solve.end_near()
+            finding.end_near()
             return {"PASS_THROUGH"}
         if event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS":
             drag.cancel(now, match)
         elif event.type == "LEFTMOUSE" and event.value == "RELEASE":
             step = drag.drop(now, match)
-            apply.changed(context.scene)
             if step:
-                push(step)
+                now.drawn = drag.handle.number if drag.made and drag.handle.kind == "line" else None
+                self._changed(context, step)
+            else:
+                apply.changed(context.scene)
         elif event.type == "MOUSEMOVE":
             drag.move(context, event, now, match)
         elif event.type == "TIMER":
@@ -231,8 +249,8 @@ class EditMode:
         match = match_of(scene)
         if now.kind == "LINES" and key in KEYS:
             scene.matchcut.match_camera.axis = KEYS[key]
-            if now.hover is not None and now.hover.kind == "line" and match is not None:
-                match.lines[now.hover.number].axis = KEYS[key]
+            if match is not None and now.line is not None and now.line < len(match.lines):
+                match.lines[now.line].axis = KEYS[key]
                 push("Axis of Line")
             apply.redraw()
             return True
@@ -252,10 +270,9 @@ class EditMode:
             return {"RUNNING_MODAL"}
         kind, index = ("line", match.active_line) if now.kind == "LINES" else ("point", match.active_point)
         handle = now.hover or Handle(kind, index, "place")
-        now.hover, now.places = None, None
+        now.hover, now.places, now.drawn = None, None, None
         if remove(match, handle):
-            apply.changed(context.scene)
-            push(f"Delete {handle.kind.title()}")
+            self._changed(context, f"Delete {handle.kind.title()}")
         self._told(context)
         return {"RUNNING_MODAL"}
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import bpy
 
+from .finding import solution_of
 from .properties import AXIS_ITEMS, SHAPE_ITEMS
-from .solve import Solution, solution_of
+from .solve import Solution
 
 ICONS = {"X": "COLORSET_01_VEC", "Y": "COLORSET_03_VEC", "Z": "COLORSET_04_VEC", "HORIZON": "COLORSET_09_VEC"}
 

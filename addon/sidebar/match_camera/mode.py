@@ -13,8 +13,12 @@ from .scene_points import Places
 from .view import Pair
 
 LINES_TEXT = (
-    "Drag: Draw a Line, or Move an End    Ctrl Drag: New Line at an End    1 2 3: Axis X Y Z    4: Horizon    "
-    "Shift: Precise    X: Delete    Ctrl Z: Undo    Enter: Done"
+    "Drag: Draw a Line, or Move an End    Ctrl Drag: New Line at an End    1 2 3: Next Line along X Y Z    "
+    "4: Next Is Horizon    Shift: Precise    X: Delete    Ctrl Z: Undo    Enter: Done"
+)
+LINE_TEXT = (
+    "Drag: Move the Line or Its End    Ctrl Drag: New Line Here    1 2 3: This Line Runs along X Y Z    "
+    "4: It Is the Horizon    Shift: Precise    X: Delete    Ctrl Z: Undo    Enter: Done"
 )
 POINT_TEXT = (
     "Click: Pick a Point in the Picture    Drag: Move a Point    Shift: Precise    X: Delete    Ctrl Z: Undo    "
@@ -42,8 +46,16 @@ class Mode:
     """What of the scene can be clicked on, while the active point waits for it."""
     place: int | None = None
     """The index of what is under the mouse."""
+    drawn: int | None = None
+    """Number of the line that was drawn last, until the mouse has left it: keys are about the next one by then."""
     problem: str = ""
     """Why the last click did nothing."""
+
+    @property
+    def line(self) -> int | None:
+        """Number of the line that the mouse was moved to; None over no line, and over one that was drawn just now."""
+        on_line = self.hover is not None and self.hover.kind == "line" and self.hover.number != self.drawn
+        return self.hover.number if on_line and self.hover is not None else None
 
     def text(self, match: Any) -> str:
         """What the keys do now."""
@@ -52,7 +64,7 @@ class Mode:
         if self.problem:
             return self.problem
         if self.kind == "LINES":
-            return LINES_TEXT
+            return LINES_TEXT if self.line is None else LINE_TEXT
         return PLACE_TEXT if waiting_point(match) is not None else POINT_TEXT
 
 

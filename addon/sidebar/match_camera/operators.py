@@ -9,7 +9,7 @@ import bpy
 from bpy.props import EnumProperty
 
 from ..base import Action, idle
-from ..layout import sentence
+from ..words import sentence
 from . import apply, motion
 from .properties import AXIS_ITEMS, SHAPE_ITEMS, SHAPE_SIZES
 from .shots import camera_of, frame_of, match_of, new_match

@@ -16,11 +16,12 @@ from ....evaluator.camera.core.pinhole import Array, Pinhole
 from ....evaluator.camera.core.shapes import outline
 from ....evaluator.protocol.errors import BadInputError
 from . import mode, paint
+from .finding import solution_of
 from .handles import Handle
 from .paint import Colour
 from .scene_points import to_region
 from .shots import frame_of, match_of, picture_size, shown_view
-from .solve import Solution, seen_by, solution_of
+from .solve import Solution, seen_by
 from .view import CameraView, Pair, pixel_of, region_of_pixel
 
 WHITE: Final = (1.0, 1.0, 1.0, 0.95)

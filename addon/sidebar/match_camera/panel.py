@@ -10,13 +10,21 @@ import bpy
 import numpy as np
 from bpy.app.handlers import persistent
 from bpy.app.translations import pgettext_iface as translated
+from bpy.app.translations import pgettext_n
 
 from ....evaluator.camera.core.blender import lens_of
+from ....evaluator.camera.core.fit import UNDETERMINED
 from ..base import SidebarPanel
-from ..layout import fact, paragraph, sentence
-from . import apply, editing, lists, mode, operators, overlay, parts, properties
+from ..layout import fact, paragraph
+from ..words import sentence
+from . import apply, editing, finding, lists, mode, operators, overlay, parts, properties
 from .shots import camera_of, differs, frame_of, match_of, picture_size, shot_at, shots_of
-from .solve import Solution, sensor_of, solution_of
+from .solve import Solution, sensor_of
+
+NOT_DETERMINED = pgettext_n("not determined")
+"""Instead of a figure whose standard deviation is as large as itself."""
+MOST_TURN = 45.0
+"""Degrees of standard deviation below which a rotation means anything."""
 
 
 class MATCHCUT_PT_match_camera(SidebarPanel, bpy.types.Panel):
@@ -125,7 +133,7 @@ def _drawn(layout: Any, context: Any, match: Any) -> None:
 def _found(layout: Any, context: Any, match: Any, camera: Any) -> None:
     """The camera that was found, how well it is known, and what is done with it."""
     scene = context.scene
-    solution = solution_of(scene, match)
+    solution = finding.solution_of(scene, match)
     if solution.fit is not None:
         column = layout.column(align=True)
         for label, text in found_rows(solution, sensor_of(camera), picture_size(scene)):
@@ -157,21 +165,32 @@ def found_rows(solution: Solution, sensor: Any, size: tuple[int, int]) -> list[t
         return []
     focal, sigmas = fit.camera.focal, fit.sigmas
     lens = lens_of(focal, size, sensor)
-    error = f" ± {lens * sigmas['focal'] / focal:.2g}" if "focal" in sigmas else ""
+    doubt = sigmas.get("focal", 0.0) / focal
+    error = f" ± {_rough(lens * doubt)}" if "focal" in sigmas else ""
     angles = " × ".join(f"{2 * degrees(atan(side / 2 / focal)):.1f}°" for side in size)
     turn = degrees(float(np.sqrt(sum(sigmas[f"rotation_{axis}"] ** 2 for axis in "xyz"))))
-    rows = [("Lens", f"{lens:.2f} mm{error}"), ("Field of View", angles), ("Rotation", f"± {turn:.2g}°")]
+    rows = [("Lens", f"{lens:.2f} mm{error}"), ("Field of View", angles)]
+    if not doubt < UNDETERMINED:
+        rows = [(label, NOT_DETERMINED) for label, _ in rows]
+    rows.append(("Rotation", f"± {_rough(turn)}°" if turn < MOST_TURN else NOT_DETERMINED))
     if fit.placed:
         away = float(np.sqrt(sum(sigmas[f"centre_{axis}"] ** 2 for axis in "xyz")))
         place = ", ".join(f"{value:.2f}" for value in fit.camera.centre)
-        rows.append(("Position", f"{place} ± {away:.2g}"))
+        rows.append(
+            ("Position", f"{place} ± {_rough(away)}" if away < np.linalg.norm(fit.camera.centre) else NOT_DETERMINED)
+        )
     if "principal_x" in sigmas:
         x, y = fit.camera.principal
         rows.append(
-            ("Principal Point", f"{x:.0f}, {y:.0f} ± {max(sigmas['principal_x'], sigmas['principal_y']):.2g} px")
+            ("Principal Point", f"{x:.0f}, {y:.0f} ± {_rough(max(sigmas['principal_x'], sigmas['principal_y']))} px")
         )
     rows.append(("Left Over", f"{fit.rms_px:.2f} px"))
     return rows
+
+
+def _rough(number: float) -> str:
+    """A standard deviation: its two leading digits, never with an exponent above."""
+    return f"{number:.2g}" if number < 99.5 else f"{number:.0f}"
 
 
 CLASSES = (
@@ -187,17 +206,20 @@ CLASSES = (
 @persistent  # type: ignore[untyped-decorator]
 def _loaded(*_: Any) -> None:
     mode.end()
+    finding.forget()
 
 
 def register() -> None:
     """Draw over camera views, and edit nothing that another file has taken away."""
     bpy.app.handlers.load_post.append(_loaded)
+    finding.register(apply.found)
     overlay.register()
 
 
 def unregister() -> None:
     """End what is edited, and draw no more."""
     mode.end()
+    finding.unregister()
     overlay.unregister()
     if _loaded in bpy.app.handlers.load_post:  # other code may have emptied the list
         bpy.app.handlers.load_post.remove(_loaded)

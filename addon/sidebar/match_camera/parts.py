@@ -9,8 +9,9 @@ import bpy
 
 from ... import jobs
 from ..base import SidebarPanel
-from ..layout import fact, paragraph, sentence
+from ..layout import fact, paragraph
 from ..progress import running_job
+from ..words import sentence
 from . import motion
 from .shots import camera_of, match_of
 
@@ -133,7 +134,7 @@ class MATCHCUT_PT_match_motion(_MatchPart, bpy.types.Panel):
         if measured is not None:
             fact(layout, context, "Measured", sentence(measured.kind))
             for line in measured.unknown.splitlines():
-                paragraph(layout, context, sentence(line), "INFO")
+                paragraph(layout, context, sentence(line, scene.frame_start), "INFO")
 
 
 CLASSES = (

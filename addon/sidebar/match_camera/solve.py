@@ -11,10 +11,11 @@ import numpy as np
 
 from ....evaluator.camera.core.blender import BlenderCamera, Sensor, focal_of, from_blender, to_blender
 from ....evaluator.camera.core.fit import Fit
-from ....evaluator.camera.core.lines import Principal, fit_lines
+from ....evaluator.camera.core.least_squares import Slices, whole
+from ....evaluator.camera.core.lines import Principal, fitting_lines
 from ....evaluator.camera.core.pinhole import Pinhole, rotation_of
 from ....evaluator.camera.core.place import NO_LENGTH, Length, place
-from ....evaluator.camera.core.points import fit_points
+from ....evaluator.camera.core.points import fitting_points
 from ....evaluator.camera.core.vanishing import Lines
 from ....evaluator.protocol.errors import BadInputError
 from .shots import camera_of, picture_size
@@ -22,7 +23,6 @@ from .view import Pair, pixel_of
 
 LEAST_LINE: Final = 2.0
 """Pixels below which a line is none yet."""
-REMEMBERED: Final = 24
 NOTHING_DRAWN: Final = "draw two or more lines along each of two axes"
 AROUND: Final = rotation_of(np.array([0.0, 0.0, pi]))
 
@@ -67,40 +67,6 @@ class Solution:
         return self.fit is not None and self.fit.placed
 
 
-_known: dict[tuple[Asked, bool], Solution] = {}
-_near: Pinhole | None = None
-
-
-def solution_of(scene: Any, match: Any) -> Solution:
-    """The camera of what was drawn; what was asked lately is not computed again.
-
-    While something is dragged (`begin_near`) it is looked for near the one of a moment ago, which answers sooner.
-    """
-    global _near  # noqa: PLW0603
-    key = asked_of(scene, match), _near is not None
-    found = _known.get(key)
-    if found is None:
-        found = _known[key] = solve(key[0], _near)
-        while len(_known) > REMEMBERED:
-            del _known[next(iter(_known))]
-    if _near is not None and found.fit is not None:
-        _near = found.fit.camera
-    return found
-
-
-def begin_near(scene: Any, match: Any) -> None:
-    """From now on answer quickly, near the present solution, if points tell one."""
-    global _near  # noqa: PLW0603
-    found = solution_of(scene, match)
-    _near = found.fit.camera if found.fit is not None and match.mode == "POINTS" else None
-
-
-def end_near() -> None:
-    """From now on look for the best camera again."""
-    global _near  # noqa: PLW0603
-    _near = None
-
-
 def asked_of(scene: Any, match: Any) -> Asked:
     """What a match asks for."""
     size = picture_size(scene)
@@ -132,14 +98,21 @@ def sensor_of(camera: Any) -> Sensor:
 
 
 def solve(asked: Asked, near: Pinhole | None = None) -> Solution:
-    """The camera that was asked for."""
-    return _of_points(asked, near) if asked.lines is None else _of_lines(asked, asked.lines)
+    """The camera that was asked for; `near` is one to start from, and no other is looked for."""
+    return whole(solving(asked, near))
 
 
-def _of_lines(asked: Asked, lines: tuple[tuple[str, Four], ...]) -> Solution:
+def solving(asked: Asked, near: Pinhole | None = None) -> Slices[Solution]:
+    """`solve`, letting go every millisecond or so."""
+    if asked.lines is not None:
+        return (yield from _of_lines(asked, asked.lines))
+    return (yield from _of_points(asked, near))
+
+
+def _of_lines(asked: Asked, lines: tuple[tuple[str, Four], ...]) -> Slices[Solution]:
     sets, horizon, rows, waiting = _sets(lines)
     try:
-        fit = fit_lines(asked.size, sets, horizon=horizon, focal=asked.focal, principal=asked.principal)
+        fit = yield from fitting_lines(asked.size, sets, horizon=horizon, focal=asked.focal, principal=asked.principal)
     except BadInputError as error:
         nothing: tuple[float | None, ...] = (None,) * len(lines)
         if not sets and horizon is None:
@@ -202,7 +175,7 @@ def at_height(fit: Fit, height: float) -> Fit:
     )
 
 
-def _of_points(asked: Asked, near: Pinhole | None) -> Solution:
+def _of_points(asked: Asked, near: Pinhole | None) -> Slices[Solution]:
     used = [(index, point) for index, point in enumerate(asked.points) if point is not None]
     waiting = () if len(used) == len(asked.points) else ("points that are not picked in the scene do not count yet",)
     residuals: list[float | None] = [None] * len(asked.points)
@@ -211,7 +184,7 @@ def _of_points(asked: Asked, near: Pinhole | None) -> Solution:
         more = f"{len(used)} of at least {needed} points are picked; six that do not lie in one plane tell most"
         return Solution(None, "", tuple(residuals), 0, (more, *waiting))
     try:
-        found = fit_points(
+        found = yield from fitting_points(
             asked.size,
             np.array([world for _, (world, _) in used]).reshape(-1, 3),
             np.array([pixel for _, (_, pixel) in used]).reshape(-1, 2),

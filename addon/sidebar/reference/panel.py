@@ -13,8 +13,9 @@ from bpy.app.translations import pgettext_iface as translated
 from ... import jobs
 from ...timeline import off_timeline
 from ..base import SidebarPanel
-from ..layout import paragraph, sentence, text_lines
+from ..layout import paragraph, text_lines
 from ..progress import running_job
+from ..words import sentence
 from . import background, conform, events, operators, picture, properties, read, shots, watch
 
 __all__ = ["CLASSES", "register", "unregister"]
@@ -163,12 +164,12 @@ def _warnings(layout: Any, context: Any, reference: Any) -> None:
     """What is odd about the video, with Conform below what it mends."""
     for warning in reference.warnings:
         if warning.section != "conform":
-            paragraph(layout, context, sentence(warning.text), "ERROR")
+            paragraph(layout, context, sentence(warning.text, context.scene.frame_start), "ERROR")
     mended = [warning for warning in reference.warnings if warning.section == "conform"]
     if mended:
         column = layout.column()
         for warning in mended:
-            paragraph(column, context, sentence(warning.text), "ERROR")
+            paragraph(column, context, sentence(warning.text, context.scene.frame_start), "ERROR")
         column.operator("matchcut.conform_reference", icon="MODIFIER")
     if conform.is_conformed(reference):
         text = translated("Conformed from {}").format(PurePath(reference.original).name)

@@ -60,11 +60,15 @@ def unfinished_render(scene: Any) -> str:
     return _unfinished[scene.session_uid].folder.name if scene.session_uid in _unfinished else ""
 
 
-def find_renders(scene: Any) -> None:
-    """List the scene's last renders from the disk again, and the one that did not come to its end."""
+def find_renders(scene: Any, ended: Path | None = None) -> None:
+    """List the scene's last renders from the disk again, and the one that did not come to its end.
+
+    `ended` is the folder of a render that has just ended: it lies elsewhere where the file was saved as another since.
+    """
     base, owner, uid = output_folder(scene), owner_of(scene), scene.session_uid
     kept = scene.matchcut.render.folder  # after Save As the earlier ones lie where they were
-    bases = list(dict.fromkeys([base, *([absolute(kept).parent] if kept else [])]))
+    others = [one.parent for one in (ended, absolute(kept) if kept else None) if one is not None]
+    bases = list(dict.fromkeys([base, *others]))
 
     def work() -> tuple[list[Rendered], Path | None, Request | None]:
         found = [one for place in bases for one in list_renders(place, owner)]
@@ -125,12 +129,12 @@ def _start(scene: Any, request: Request) -> jobs.Job:
 
     def finish(messages: list[Message]) -> None:
         for found in scenes_of(uid):
-            find_renders(found)
+            find_renders(found, request.folder)
 
     def heard(message: Message) -> None:
         if message.type == "done" and message.exit_status:  # cancelled or failed: what is there is listed all the same
             for found in scenes_of(uid):
-                find_renders(found)
+                find_renders(found, request.folder)
 
     job = jobs.start(RENDERING, request.command_line, finish)
     job.heard = heard

@@ -10,7 +10,8 @@ from bpy.app.translations import pgettext_iface as translated
 from bpy.app.translations import pgettext_n
 
 from ..base import SidebarPanel
-from ..layout import ICON, MARGIN, fact, paragraph, sentence
+from ..layout import ICON, MARGIN, fact, paragraph
+from ..words import sentence
 from . import pictures, store
 from .checks import Filter, frames_text, listed, places
 from .record import RATINGS, Check, Score, title
@@ -155,7 +156,7 @@ class MATCHCUT_PT_results_failures(ScoredPanel, bpy.types.Panel):
             told = translated("{reason}: {clips}").format(reason=failure.reason, clips=", ".join(failure.clips))
             paragraph(column, context, told, "QUESTION")
             if failure.detail:
-                paragraph(column, context, sentence(failure.detail), "BLANK1")
+                paragraph(column, context, sentence(failure.detail, context.scene.frame_start), "BLANK1")
 
 
 def _counts(score: Score) -> str:
@@ -182,17 +183,16 @@ def _check(layout: Any, context: Any, score: Score, check: Check) -> None:
     facts = layout.column(align=True)
     if check.entities:
         fact(facts, context, "About", ", ".join(check.entities))
-    fact(facts, context, "Reference", sentence(frames_text(check.first, check.last)))
-    start = context.scene.frame_start
-    fact(facts, context, "Scene", sentence(frames_text(start + check.first, start + check.last)))
+    start = context.scene.frame_start  # frames as the timeline counts them
+    fact(facts, context, "Frames", frames_text(start + check.first, start + check.last))
     if check.evidence:
-        fact(facts, context, "Evidence", ", ".join(map(str, check.evidence)))
+        fact(facts, context, "Evidence", ", ".join(str(start + frame) for frame in check.evidence))
     if check.shown:
-        fact(facts, context, "Judge Saw", _some(check.shown))
+        fact(facts, context, "Judge Saw", _some(tuple(start + frame for frame in check.shown)))
     if check.judge and check.rating:
         fact(facts, context, "Judge", check.judge)
     if check.reason:
-        fact(facts, context, "Why", sentence(check.reason), "QUESTION")
+        fact(facts, context, "Why", sentence(check.reason, start), "QUESTION")
     _pictures(layout, context, score, check)
     row = layout.row(align=True)
     row.operator("matchcut.go_to_check", icon="TIME").key = check.key

@@ -63,8 +63,8 @@ def entities(checks: Sequence[Check]) -> list[str]:
 
 
 def frames_text(first: int, last: int) -> str:
-    """`frame 12` or `frames 12–40`."""
-    return f"frame {first}" if first == last else f"frames {first}–{last}"
+    """`12` or `12–40`."""
+    return f"{first}" if first == last else f"{first}–{last}"
 
 
 def _key(check: Check, sort: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ....evaluator.protocol.errors import BadInputError
@@ -53,15 +53,15 @@ def find_scores(roots: Sequence[Path], wanted: Wanted) -> Iterator[Score]:
         if folder == wanted.shown:
             continue
         try:
-            named = (folder / REQUEST).is_file()
-            if named and not Request.read(folder).owner.is_same(wanted.owner):
+            owner = Request.read(folder).owner if (folder / REQUEST).is_file() else None
+            if owner is not None and not owner.is_same(wanted.owner):
                 continue  # another scene's: its results are not even read
             score = read_bounded(folder)
         except (BadInputError, OSError):
             continue
-        if named or _same_reference(score, wanted):
+        if owner is not None or _same_reference(score, wanted):
             kept += 1
-            yield score
+            yield replace(score, scene_id=owner.scene_id if owner is not None else "")
 
 
 def _candidates(roots: Sequence[Path]) -> list[Path]:

@@ -23,7 +23,10 @@ _CATEGORY = re.compile(r"\b([a-z]+)_([a-z]+)\b")
 
 @dataclass(frozen=True)
 class ResultLine:
-    """One line: its section, a short label, the text beside it, and how it stands."""
+    """One line: its section, a short label, the text beside it, and how it stands.
+
+    Frames in it are named as `frame 3` or `frames 3–9` and counted from 0: the panel counts them as its scene does.
+    """
 
     section: str
     label: str
@@ -67,7 +70,7 @@ def _timeline(check: dict[str, Any]) -> list[ResultLine]:
 def _fault_text(fault: dict[str, Any]) -> str:
     text = f"frames {fault['first']}–{fault['last']}"
     if fault["reference_first"] is not None:
-        text += f", reference {fault['reference_first']}–{fault['reference_last']}"
+        text += f", frames {fault['reference_first']}–{fault['reference_last']} of the reference"
     return text if fault["speed"] is None else f"{text}, {fault['speed']:.3g} times as fast"
 
 
@@ -90,15 +93,16 @@ def _cut_text(match: dict[str, Any]) -> str:
         return f"frame {reconstruction}"
     if reconstruction is None:
         return f"frame {reference} of the reference"
-    return f"frame {reconstruction} instead of {reference}"
+    return f"frame {reconstruction} instead of frame {reference}"
 
 
 def _fade(match: dict[str, Any]) -> ResultLine:
     reference, reconstruction = (
-        f"{fade['first']}–{fade['last']}" if fade else "none" for fade in (match["reference"], match["reconstruction"])
+        f"frames {fade['first']}–{fade['last']}" if fade else "none"
+        for fade in (match["reference"], match["reconstruction"])
     )
     found = match["verdict"] == "found"
-    text = f"frames {reconstruction}" if found else f"{match['verdict']}: {reconstruction}, reference {reference}"
+    text = reconstruction if found else f"{match['verdict']}: {reconstruction}; in the reference {reference}"
     shown = match["reference"] or match["reconstruction"]
     return ResultLine("Cuts", f"Fade {shown['kind']}, {shown['shade']}", text, "good" if found else "bad")
 

@@ -12,7 +12,8 @@ from bpy.app.handlers import persistent
 from bpy.app.translations import pgettext_iface as translated
 
 from ..base import SidebarPanel
-from ..layout import empty_state, fact, paragraph, sentence
+from ..layout import empty_state, fact, paragraph
+from ..words import scene_frames, sentence, sizes
 from . import change_panel, check_panel, operators, pictures, properties, store
 from .change import NOTICED, Change
 from .record import Consistency, Figure, Score
@@ -74,7 +75,7 @@ class MATCHCUT_PT_results_categories(ScoredPanel, bpy.types.Panel):
         column = self.layout.column(align=True)
         known = store.known(context.scene)
         for figure in self.score(context).categories:
-            _bar(column, figure, _by(known.change, figure))
+            _bar(column, context, figure, _by(known.change, figure))
 
 
 class MATCHCUT_PT_results_sgc(ScoredPanel, bpy.types.Panel):
@@ -133,31 +134,35 @@ def _score(layout: Any, context: Any, score: Score, change: Change | None) -> No
         told = translated("Scored against {name}, another reference than now.").format(name=score.reference_name)
         paragraph(layout, context, told, "INFO")
     if score.state == "not_judged":
-        paragraph(layout, context, sentence(score.reason or "not judged"), "QUESTION")
+        paragraph(layout, context, sentence(score.reason or "not judged", context.scene.frame_start), "QUESTION")
     else:
         setting = translated(score.setting.title())
         layout.label(text=translated("Judged as {setting}").format(setting=setting))
         column = layout.column(align=True)
         for figure in (score.overall, *score.dimensions):
-            _bar(column, figure, _by(change, figure))
+            _bar(column, context, figure, _by(change, figure))
         if score.state == "partly_judged":
-            paragraph(layout, context, sentence(score.reason or "not every clip was judged"), "INFO")
+            reason = sentence(score.reason or "not every clip was judged", context.scene.frame_start)
+            paragraph(layout, context, reason, "INFO")
     _sgc_line(layout, context, score.sgc)
     wrong = [line for line in score.lines if line.verdict == "bad"]
     for section, lines in groupby(wrong, key=lambda line: line.section):
-        faults = [line.text if line.label == section else f"{line.label.lower()} {line.text}" for line in lines]
+        faults = [
+            _text(context, line) if line.label == section else f"{line.label.lower()} {_text(context, line)}"
+            for line in lines
+        ]
         more = f" … ({len(faults)})" if len(faults) > MOST_WRONG else ""
         paragraph(layout, context, f"{section}: {'; '.join(faults[:MOST_WRONG])}{more}", "ERROR")
     layout.operator("matchcut.open_report", icon="URL")
 
 
-def _bar(layout: Any, figure: Figure, by: float | None) -> None:
+def _bar(layout: Any, context: Any, figure: Figure, by: float | None) -> None:
     """A score as a bar with its coverage beside it; what is unscored is grey, and its tooltip says why."""
     row = layout.split(factor=BAR, align=True)
     if figure.value is None:
         row.active = False
         row.label(text=figure.label)
-        reason = sentence(figure.reason or "unscored")
+        reason = sentence(figure.reason or "unscored", context.scene.frame_start)
         row.operator("matchcut.why_unscored", text="–", icon="QUESTION", emboss=False).reason = reason
         return
     row.progress(factor=figure.value / 100, text=f"{translated(figure.label)} {figure.value:.1f}")
@@ -178,7 +183,7 @@ def _by(change: Change | None, figure: Figure) -> float | None:
 
 def _sgc_line(layout: Any, context: Any, sgc: Consistency) -> None:
     if sgc.score is None:
-        why = translated(sentence(sgc.reason or "unscored"))
+        why = translated(sentence(sgc.reason or "unscored", context.scene.frame_start))
         paragraph(layout, context, f"{translated('SGC')}: {why}", "QUESTION")
         return
     text = translated("{score:.3g} (lower is better)")
@@ -189,7 +194,7 @@ def _sgc_line(layout: Any, context: Any, sgc: Consistency) -> None:
 
 def _consistency(layout: Any, context: Any, sgc: Consistency) -> None:
     if sgc.score is None:
-        paragraph(layout, context, sentence(sgc.reason or "unscored"), "QUESTION")
+        paragraph(layout, context, sentence(sgc.reason or "unscored", context.scene.frame_start), "QUESTION")
     else:
         facts = layout.column(align=True)
         fact(facts, context, "Score", translated("{score:.3g} (lower is better)").format(score=sgc.score))
@@ -214,7 +219,7 @@ def _consistency(layout: Any, context: Any, sgc: Consistency) -> None:
     for component in sgc.components:
         fact(facts, context, component.label, component.text or "unscored", "NONE" if component.text else "QUESTION")
     for note in sgc.notes:
-        paragraph(layout, context, sentence(note), "INFO")
+        paragraph(layout, context, sentence(note, context.scene.frame_start), "INFO")
 
 
 def _history_row(layout: Any, texts: list[str]) -> None:
@@ -246,7 +251,12 @@ def _lines(layout: Any, context: Any, lines: Any) -> None:
         column = layout.column(align=True)
         column.label(text=section)
         for line in of_it:
-            fact(column, context, line.label, line.text, ICONS.get(line.verdict, "NONE"))
+            fact(column, context, line.label, _text(context, line), ICONS.get(line.verdict, "NONE"))
+
+
+def _text(context: Any, line: Any) -> str:
+    """What stands beside a line's label, in the scene's counting of frames."""
+    return sizes(scene_frames(line.text, context.scene.frame_start))
 
 
 CLASSES = (

@@ -145,6 +145,8 @@ class Score:
     reference_sha256: str
     seconds: float = 0.0
     """When it was scored, in seconds since the epoch."""
+    scene_id: str = ""
+    """By which its folder names the scene; empty where it names none, or was read because the scene names it."""
 
     @property
     def figures(self) -> tuple[Figure, ...]:

@@ -16,7 +16,7 @@ import bpy
 from ....evaluator.protocol.errors import BadInputError
 from ... import jobs
 from ..kept import keep
-from ..owner import named
+from ..owner import adopt, named
 from ..paths import absolute, output_folder, scenes_of, stored
 from .change import Change, before, change, order
 from .found import Wanted, find_scores, read_bounded
@@ -182,6 +182,8 @@ def _take(uid: int, score: Score, *, shown: bool) -> None:
     others = [other for other in old.history if other.folder != score.folder]
     history = tuple(sorted((score, *others), key=order, reverse=True))
     _put(uid, score if shown else old.score, history, reading=old.reading, problem=old.problem)
+    for scene in scenes_of(uid):
+        adopt(scene, score.scene_id)
     if shown:
         keep(uid, "results", lambda scene: _write(scene.matchcut.results, score))
 

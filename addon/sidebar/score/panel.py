@@ -12,12 +12,13 @@ from bpy.app.translations import pgettext_iface as translated
 from ... import jobs
 from ..base import SidebarPanel
 from ..evaluator import environment
-from ..layout import paragraph, sentence, text_lines
+from ..layout import paragraph, text_lines
 from ..match_camera import motion
 from ..paths import goes_with_blender
 from ..progress import running_job
 from ..reference import conform, read
 from ..render import run as render
+from ..words import sentence
 from . import operators, properties, run
 from .tell import stage_text
 
@@ -62,8 +63,8 @@ class MATCHCUT_PT_score(SidebarPanel, bpy.types.Panel):
             row.scale_y = 1.4
             row.operator("matchcut.score", icon="CHECKBOX_HLT")
             _left(layout, context)
-        if run.problem():
-            _problem(layout, context, run.problem())
+        if run.problem(context.scene):
+            _problem(layout, context, run.problem(context.scene))
 
 
 def _left(layout: Any, context: Any) -> None:
@@ -139,10 +140,10 @@ class MATCHCUT_PT_progress(SidebarPanel, bpy.types.Panel):
             layout.label(text=translated("{what}: cancelled").format(what=translated(job.title)), icon="CANCEL")
         elif job.state == "failed":
             layout.label(text=translated("{what} failed").format(what=translated(job.title)), icon="ERROR")
-            paragraph(layout, context, sentence(job.error))
+            paragraph(layout, context, sentence(job.error, context.scene.frame_start))
             layout.operator("matchcut.copy_details", icon="COPYDOWN")
         for warning in job.warnings:
-            paragraph(layout, context, sentence(warning), "ERROR")
+            paragraph(layout, context, sentence(warning, context.scene.frame_start), "ERROR")
         told = [job.error, *(text for text in job.warnings if text.startswith("judge"))]
         if job.title == run.SCORING and any(word in text.lower() for text in told for word in OF_PREFERENCES):
             layout.operator("matchcut.open_preferences", icon="PREFERENCES")

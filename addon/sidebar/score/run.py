@@ -55,7 +55,8 @@ class Waiting:
 
 
 _waiting: Waiting | None = None
-_problem = ""
+_problems: dict[int, str] = {}
+"""By session id of the scene: why its last score could not even be looked into."""
 _course = Course()
 _unfinished: dict[int, Request] = {}
 """By session id of the scene: its last score, where that did not come to its end."""
@@ -77,8 +78,8 @@ def prepare(scene: Any, *, resumed: bool = False) -> None:
 
     `waiting` tells when it has. Raises BadInputError as `score` does.
     """
-    global _waiting, _problem  # noqa: PLW0603
-    _problem = ""
+    global _waiting  # noqa: PLW0603
+    _problems.pop(scene.session_uid, None)
     request, is_new = (_left(scene), False) if resumed else _asked(scene)
     asked = _waiting = Waiting(request, scene.session_uid, is_new)
 
@@ -90,10 +91,9 @@ def prepare(scene: Any, *, resumed: bool = False) -> None:
                 failed(str(error))
 
     def failed(problem: str) -> None:
-        global _problem  # noqa: PLW0603
         if _waiting is asked:
             give_up()
-            _problem = problem
+            _problems[asked.uid] = problem
             jobs.redraw()
 
     jobs.start_quiet(PLANNING, [*request.command_line, "--plan"], finish, failed=failed)
@@ -104,9 +104,9 @@ def waiting() -> Waiting | None:
     return _waiting
 
 
-def problem() -> str:
-    """Why the last one could not even be looked into."""
-    return _problem
+def problem(scene: Any) -> str:
+    """Why the scene's last one could not even be looked into; empty where it could."""
+    return _problems.get(scene.session_uid, "")
 
 
 def give_up() -> None:
@@ -131,8 +131,8 @@ def go_ahead() -> jobs.Job:
 
 def start(uid: int, request: Request) -> jobs.Job:
     """Start the command of `request` for the scene with this session id."""
-    global _course, _problem  # noqa: PLW0603
-    _problem = ""
+    global _course  # noqa: PLW0603
+    _problems.pop(uid, None)
 
     def finish(messages: list[Message]) -> None:
         _unfinished.pop(uid, None)
@@ -183,10 +183,11 @@ def has_results(folder: Path) -> bool:
 
 def forget() -> None:
     """Another file was opened, or the add-on ends."""
-    global _course, _problem
+    global _course  # noqa: PLW0603
     give_up()
     _unfinished.clear()
-    _course, _problem = Course(), ""
+    _problems.clear()
+    _course = Course()
 
 
 def judge_of(scene: Any) -> str:

@@ -13,6 +13,8 @@ from .pinhole import Array, Pinhole
 ROTATION = ("rotation_x", "rotation_y", "rotation_z")
 PRINCIPAL = ("principal_x", "principal_y")
 CENTRE = ("centre_x", "centre_y", "centre_z")
+UNDETERMINED = 1.0
+"""Share of a focal length that its standard deviation is below where it means anything."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,8 @@ def weak_focal(sigmas: dict[str, float], focal: float) -> list[str]:
     share = sigmas.get("focal", 0.0) / focal
     if share < 0.25:
         return []
-    return [f"the focal length is known to {share:.0%} only; pick more or better spread lines and points, or give it"]
+    known = f"is known to {share:.0%} only" if share < UNDETERMINED else "is not determined"
+    return [f"the focal length {known}; pick more or better spread lines and points, or give it"]
 
 
 def joined(words: Sequence[str]) -> str:

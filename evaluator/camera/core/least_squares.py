@@ -6,7 +6,7 @@ Blender's Python has numpy and no scipy, and the same fit has to come out in bot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -15,7 +15,20 @@ import numpy as np
 from .pinhole import Array
 
 State = TypeVar("State")
+Found = TypeVar("Found")
 Step = Callable[[Any, Array, float], Array]
+Slices = Generator[None, None, Found]
+"""A computation that lets go between pieces of about a millisecond, and returns what it found."""
+
+
+def whole(slices: Slices[Found]) -> Found:
+    """A computation in one piece."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            found: Found = end.value
+            return found
 
 
 @dataclass(frozen=True)
@@ -53,9 +66,22 @@ def minimise(
 
     Residuals that are not finite count as infinitely bad: `function` marks a forbidden state so.
     """
+    return whole(minimising(function, retract, state, step=step, iterations=iterations))
+
+
+def minimising(
+    function: Callable[[State], tuple[Array, Any]],
+    retract: Callable[[State, Array], State],
+    state: State,
+    *,
+    step: Step = dense_step,
+    iterations: int = 60,
+) -> Slices[Solved[State]]:
+    """`minimise`, letting go before each of its steps."""
     residuals, jacobian = function(state)
     cost, damping = float(residuals @ residuals), 1e-4
     for _ in range(iterations):
+        yield
         change = step(jacobian, residuals, damping)
         left = residuals + jacobian @ change
         if cost - float(left @ left) <= 1e-13 * cost:  # not even the linear model promises more

@@ -17,7 +17,7 @@ import numpy as np
 from ...protocol.errors import BadInputError
 from . import vanishing
 from .fit import Fit, joined, names, weak_focal
-from .least_squares import covariance_of, minimise, numeric_jacobian, used_sigma
+from .least_squares import Slices, covariance_of, minimising, numeric_jacobian, used_sigma, whole
 from .pinhole import (
     Array,
     Pinhole,
@@ -124,6 +124,19 @@ def fit_lines(
     The fit is not placed. `residuals` are (lines, 2): how far either end lies off, then one row of the horizon.
     Raises BadInputError, in one line with the reason, where the lines tell no camera.
     """
+    return whole(fitting_lines(size, sets, horizon=horizon, focal=focal, principal=principal, sigma_px=sigma_px))
+
+
+def fitting_lines(
+    size: tuple[int, int],
+    sets: Sequence[Lines],
+    *,
+    horizon: Any = None,
+    focal: float | None = None,
+    principal: Principal = None,
+    sigma_px: float = 1.0,
+) -> Slices[Fit]:
+    """`fit_lines`, letting go every millisecond or so: for a window that has to answer meanwhile."""
     check_size(size)
     check_positive("sigma_px", sigma_px)
     if focal is not None:
@@ -138,7 +151,7 @@ def fit_lines(
     line, ends = (None, None) if horizon is None else vanishing.horizon_through(horizon, middle, unit)
     start, assumed = _start(sets, points, line, None if focal is None else focal / unit, principal == "free")
     problem = _Problem(sets, drawn, ends, assumed, (focal is None, principal == "free"), unit)
-    solved = minimise(problem, problem.move, start)
+    solved = yield from minimising(problem, problem.move, start)
     return _answer(size, problem, solved.state, solved.jacobian, middle, sigma_px)
 
 

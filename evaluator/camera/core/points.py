@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...protocol.errors import BadInputError
 from .fit import Fit, names, weak_focal
-from .least_squares import Solved, covariance_of, minimise, used_sigma
+from .least_squares import Slices, Solved, covariance_of, minimising, used_sigma, whole
 from .lines import FOCAL_RANGE, Principal
 from .pinhole import (
     Array,
@@ -112,6 +112,20 @@ def fit_points(
     how well points are picked. `near` is a camera to start from, as while a point is dragged: no other one is looked
     for, which takes a tenth of the time. Raises BadInputError, in one line with the reason, where they tell no camera.
     """
+    return whole(fitting_points(size, points, pixels, focal=focal, principal=principal, sigma_px=sigma_px, near=near))
+
+
+def fitting_points(
+    size: tuple[int, int],
+    points: ArrayLike,
+    pixels: ArrayLike,
+    *,
+    focal: float | None = None,
+    principal: Principal = None,
+    sigma_px: float = 1.0,
+    near: Pinhole | None = None,
+) -> Slices[PointsFit]:
+    """`fit_points`, letting go every millisecond or so: for a window that has to answer meanwhile."""
     check_size(size)
     check_positive("sigma_px", sigma_px)
     world, picked = check_numbers("points", points, 3), check_numbers("pixels", pixels, 2)
@@ -131,11 +145,18 @@ def fit_points(
         return reprojection(state, local, picked, units, (free[0], False))
 
     found = []
-    starts = _starts(local, picked, focals, middle) if near is None else [_state(near, shift, unit, focal, middle)]
+    if near is None:
+        starts = yield from _starts(local, picked, focals, middle)
+    else:
+        starts = [_state(near, shift, unit, focal, middle)]
     for start in starts:
-        solved = minimise(held, lambda state, change: retracted(state, change, units, (free[0], False)), start)
+        solved = yield from minimising(
+            held, lambda state, change: retracted(state, change, units, (free[0], False)), start
+        )
         if free[1]:
-            solved = minimise(errors, lambda state, change: retracted(state, change, units, free), solved.state)
+            solved = yield from minimising(
+                errors, lambda state, change: retracted(state, change, units, free), solved.state
+            )
         found.append(solved)
     found = _distinct([solved for solved in found if np.isfinite(solved.cost)], 1e-6 * sigma_px**2)
     if not found:
@@ -144,7 +165,7 @@ def fit_points(
             "which, and that the world is right-handed"
         )
     told = _told(found, _Back(size, shift, unit, diagonal, free, sigma_px), len(world), _is_flat(world))
-    wrong = _wrong_pick(found[0], local, picked, units, free, sigma_px)
+    wrong = yield from _wrong_pick(found[0], local, picked, units, free, sigma_px)
     return replace(told, best=replace(told.best, notes=(*told.best.notes, *wrong)))
 
 
@@ -205,7 +226,7 @@ def _wrong_pick(
     units: tuple[float, float],
     free: tuple[bool, bool],
     sigma: float,
-) -> list[str]:
+) -> Slices[list[str]]:
     """A note on the one point without which all others fit, where there is such a one."""
     count = len(local)
     rms = float(np.sqrt(best.cost / count))
@@ -219,7 +240,7 @@ def _wrong_pick(
         def errors(state: State, rest: NDArray[np.bool_] = rest) -> tuple[Array, Array]:
             return reprojection(state, local[rest], pixels[rest], units, free)
 
-        solved = minimise(errors, lambda state, change: retracted(state, change, units, free), best.state)
+        solved = yield from minimising(errors, lambda state, change: retracted(state, change, units, free), best.state)
         left.append((float(np.sqrt(solved.cost / (count - 1))), index))
     without, index = min(left)
     if without > rms / 4:
@@ -257,7 +278,7 @@ def _is_flat(world: Array) -> bool:
     return len(world) < 4 or bool(extents[2] <= FLAT * extents[0])
 
 
-def _starts(local: Array, pixels: Array, focals: list[float], middle: Array) -> list[State]:
+def _starts(local: Array, pixels: Array, focals: list[float], middle: Array) -> Slices[list[State]]:
     """The most promising cameras, best first; all of them see the points in front."""
     scored = []
     triples = _triples(local, pixels)
@@ -265,6 +286,7 @@ def _starts(local: Array, pixels: Array, focals: list[float], middle: Array) -> 
         rays = np.column_stack([(pixels - middle) / focal, np.ones(len(pixels))])
         rays /= np.linalg.norm(rays, axis=1)[:, None]
         for triple in triples:
+            yield
             for rotation, centre in poses_of_three(local[triple], rays[triple]):
                 state = State(rotation, centre, focal, middle)
                 cost = _cost(state, local, pixels)
@@ -273,6 +295,7 @@ def _starts(local: Array, pixels: Array, focals: list[float], middle: Array) -> 
     scored.sort(key=lambda entry: entry[0])
     chosen: list[State] = []
     for _, state in scored:  # those that are alike would end in the same minimum
+        yield
         if all(_apart(state, other) > 0.05 for other in chosen):
             chosen.append(state)
         if len(chosen) == REFINED:

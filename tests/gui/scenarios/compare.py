@@ -128,6 +128,7 @@ def colors(window):
     compare.mode = "SIDE"
     yield from redrawn(window)
     yield from window.whole_picture("side")
+    yield from kept(window)
     compare.mode = "DIFFERENCE"
     yield from redrawn(window)
     yield from window.whole_picture("difference-view")
@@ -159,6 +160,21 @@ def colors(window):
     yield from redrawn(window)
     yield from window.whole_picture("wipe-render")
     compare.source = "VIEWPORT"
+
+
+def kept(window):
+    """Steps: how often the view is drawn into its picture, where nothing has changed and at another frame."""
+    scene, timings = scene_of(window), module("timings")
+    window.facts["view drawn"] = []
+    for frame in (scene.frame_current, scene.frame_current + 1, scene.frame_current):
+        timings.forget()
+        if frame == scene.frame_current:
+            module("follow").redraw()
+        else:
+            scene.frame_set(frame)
+        yield from until(drawings)
+        yield 0.4
+        window.facts["view drawn"].append(timings.timings().get("viewport", {}).get("count", 0))
 
 
 def playback(window):

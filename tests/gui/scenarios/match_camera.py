@@ -281,8 +281,9 @@ def lines(window, hand, settings):
     window.facts["editing"] = mode.current() is not None and mode.current().kind == "LINES"
     yield from whole_picture(window, "3-edit-lines-empty")
     for key, edges in (("ONE", X_EDGES), ("TWO", Y_EDGES)):
-        yield from hand.move((400, 300))
-        yield from hand.key(key)
+        if key == "ONE":
+            yield from hand.move((400, 300))
+        yield from hand.key(key)  # the second one with the mouse still over the end of the last line
         for start, end in edges:
             yield from hand.drag(in_region(window, start), in_region(window, end), anew=key == "TWO")
     window.facts["drawn"] = [line[0] for line in drawn()]
@@ -297,7 +298,7 @@ def lines(window, hand, settings):
     yield from press(window, "matchcut.apply_match")
     window.facts["lines_missed"] = missed(window)
     match = part("shots").match_of(scene)
-    solution = part("solve").solution_of(scene, match)
+    solution = part("finding").solution_of(scene, match)
     window.facts["residuals"] = solution.residuals
     for kind, world in (("PERSON", (4.5, 0, 0)), ("CUBE", (-1.5, 1.0, 0))):
         bpy.ops.matchcut.add_scale_shape(kind=kind)
@@ -338,6 +339,7 @@ def live(window, hand, settings, view, before):
     was, lines_were = pose(), drawn()
     end = view.region_of(tuple(lines_were[1][3:5]))
     yield from hand.drag(end, (end[0] + 20, end[1] + 24), release=False)
+    yield 0.2  # the camera is found between the window's other work
     window.facts["moved_while_dragging"] = pose() != was
     yield from whole_picture(window, "6-dragging-live")
     hand.event("ESC", "PRESS")
@@ -360,6 +362,29 @@ def live(window, hand, settings, view, before):
     bpy.context.scene.matchcut.match_camera.live = False
     yield from hand.key("RET")
     window.facts["ended_by_enter"] = part("mode").current() is None
+
+
+def search(window, match):
+    """Steps: the camera of the points is looked for from the beginning; how long its slices take."""
+    finding, scene = part("finding"), bpy.context.scene
+    plain, taken = finding._slice, window.facts.setdefault("slice_seconds", [])
+
+    def timed(*arguments):
+        began = time.thread_time()
+        try:
+            return plain(*arguments)
+        finally:
+            taken.append(time.thread_time() - began)
+
+    finding._slice = timed
+    for _ in range(3):
+        finding.forget()
+        window.area.tag_redraw()
+        yield 0.1
+        yield from until(lambda: not finding.is_searching(scene, match))
+        yield 0.1
+    window.facts["found_meanwhile"] = finding.solution_of(scene, match).fit is not None
+    finding._slice = plain
 
 
 def points(window, hand):
@@ -389,10 +414,8 @@ def points(window, hand):
     match = part("shots").match_of(scene)
     window.facts["points"] = [[point.name, *(round(value, 3) for value in point.world)] for point in match.points]
     yield from whole_picture(window, "8-points")
-    began = time.perf_counter()
-    part("solve")._known.clear()
-    solution = part("solve").solution_of(scene, match)
-    window.facts["points_seconds"] = time.perf_counter() - began
+    yield from search(window, match)
+    solution = part("finding").solution_of(scene, match)
     window.facts["points_residuals"] = solution.residuals
     yield from press(window, "matchcut.apply_match")
     window.facts["points_missed"] = missed(window)

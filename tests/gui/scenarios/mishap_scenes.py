@@ -75,6 +75,7 @@ def steps(window):
     bpy.ops.wm.save_as_mainfile(filepath=str(window.out / "elsewhere" / "deep" / "new.blend"))
     yield from ended(window, "rendered")
     scene = bpy.data.scenes["Other"]
+    yield from until(lambda: scene.matchcut.render.folder, 20)  # renders are listed beside the window
     window.facts["saved_as"] = [
         folders(scene)[1],
         bpy.data.filepath,
