@@ -34,8 +34,11 @@ FOLLOW_PARENT = "--follow-parent"
 GRACE_SECONDS = 10.0  # that a cancelled command may take to end its own children
 
 
-def main(arguments: list[str], scene: str | None = None) -> int:
-    """Run one command; `scene` is a .blend to open first. Returns the exit status; a user's error does not raise."""
+def main(arguments: list[str], scene: str | None = None) -> int | None:
+    """Run one command; `scene` is a .blend to open first. Returns the exit status; a user's error does not raise.
+
+    None says that Blender is to go on: a bridge in a window is driven by Blender's own loop.
+    """
     try:
         if scene is not None:
             open_scene(Path(scene).resolve())
@@ -52,7 +55,7 @@ def main(arguments: list[str], scene: str | None = None) -> int:
         return CancelledByUserError.exit_status
 
 
-def _dispatch(arguments: list[str]) -> int:
+def _dispatch(arguments: list[str]) -> int | None:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         sys.stdout.write(USAGE)
         return ExitStatus.DONE if arguments else ExitStatus.BAD_INPUT
@@ -68,6 +71,11 @@ def _dispatch(arguments: list[str]) -> int:
     if command == "sample":
         return _sample(rest)
     if command == "bridge":
+        if not bpy.app.background:
+            from .bridge.window import serve_in_window
+
+            serve_in_window(rest)
+            return None
         from .bridge.server import serve_headless
 
         return int(serve_headless(rest))

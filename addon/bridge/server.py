@@ -125,18 +125,23 @@ class Bridge:
 # --- without a window -------------------------------------------------------------------------------------------------
 
 
+def parse_bridge(arguments: list[str]) -> argparse.Namespace:
+    """The options of `bridge`."""
+    parser = argparse.ArgumentParser(
+        prog="bridge", description="Serve this scene to `matchcut mcp` until interrupted.", allow_abbrev=False
+    )
+    parser.add_argument("--label", default="", help="how the process that starts this Blender finds its bridge")
+    parser.add_argument("--end-with-stdin", action="store_true", help="end when standard input ends")
+    return parser.parse_args(arguments)
+
+
 def serve_headless(arguments: list[str]) -> int:
     """Serve until asked to end: `bridge [--label TEXT] [--end-with-stdin]`. Returns the exit status.
 
     With `--end-with-stdin` it ends when its standard input does, that is with the process that holds the other end of
     the pipe, however that ends. Python is allowed: whoever started this Blender could run it anyway.
     """
-    parser = argparse.ArgumentParser(
-        prog="bridge", description="Serve this scene to `matchcut mcp` until interrupted.", allow_abbrev=False
-    )
-    parser.add_argument("--label", default="", help="how the process that starts this Blender finds its bridge")
-    parser.add_argument("--end-with-stdin", action="store_true", help="end when standard input ends")
-    parsed = parser.parse_args(arguments)
+    parsed = parse_bridge(arguments)
     ended = threading.Event()
     bridge = Bridge("background" if _is_program() else "wheel", label=parsed.label)
     bridge.trust.allow()
@@ -150,7 +155,7 @@ def serve_headless(arguments: list[str]) -> int:
     previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         if parsed.end_with_stdin:
-            follow_parent(lambda: _end_orphan(end, bridge))
+            follow_parent(lambda: end_orphan(end, bridge))
         sys.stderr.write(f"matchcut: bridge: {bridge.descriptor}\n")
         while not ended.is_set():
             bridge.follow_file()
@@ -175,7 +180,7 @@ def _ender(ended: threading.Event, dispatcher: Dispatcher) -> Callable[[], None]
     return end
 
 
-def _end_orphan(end: Callable[[], None], bridge: Bridge) -> None:
+def end_orphan(end: Callable[[], None], bridge: Bridge) -> None:
     """End the loop, or Blender itself where code runs on."""
     end()
     time.sleep(END_GRACE)

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import atexit
 import sys
+import threading
 import time
 from typing import Final
 
 import bpy
 
+from ...evaluator.protocol.children import follow_parent
 from ..agent.api_help import warm_up
 from ..sidebar.base import SidebarPanel
-from .server import Bridge
+from .server import Bridge, end_orphan, parse_bridge
 from .trust import left_text
 
 TICK_BUDGET: Final = 0.02  # seconds that one tick gives to requests before the window is drawn again
@@ -41,11 +43,14 @@ def is_running() -> bool:
     return _bridge is not None
 
 
-def start() -> Bridge:
-    """Start the window's bridge, or return the one that runs. Raises OperationalError where it cannot listen."""
+def start(label: str = "") -> Bridge:
+    """Start the window's bridge, or return the one that runs. Raises OperationalError where it cannot listen.
+
+    With a `label` it is for the process alone that knows it.
+    """
     global _bridge  # noqa: PLW0603
     if _bridge is None:
-        _bridge = Bridge("window")
+        _bridge = Bridge("window", label=label)
         # persistent: it goes on when another file is opened
         bpy.app.timers.register(_tick, persistent=True)
         bpy.app.timers.register(warm_up, first_interval=WARM_UP_AFTER, persistent=True)
@@ -64,6 +69,30 @@ def stop() -> None:
         if bpy.app.timers.is_registered(timer):
             bpy.app.timers.unregister(timer)
     bridge.close()
+
+
+def serve_in_window(arguments: list[str]) -> None:
+    """As `serve_headless`, in a Blender whose window an agent has for itself: it returns, and Blender's loop goes on.
+
+    Python is allowed, as without a window.
+    """
+    parsed = parse_bridge(arguments)
+    bpy.context.preferences.view.show_splash = False  # it would stand in every picture of the window
+    bridge = start(parsed.label)
+    bridge.trust.allow()
+    ended = threading.Event()
+
+    def quit_when_ended() -> float | None:
+        if not ended.is_set():
+            return TICK_IDLE
+        stop()
+        bpy.ops.wm.quit_blender()
+        return None
+
+    if parsed.end_with_stdin:
+        bpy.app.timers.register(quit_when_ended, persistent=True)
+        follow_parent(lambda: end_orphan(ended.set, bridge))
+    sys.stderr.write(f"matchcut: bridge: {bridge.descriptor}\n")
 
 
 def _tick() -> float | None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Final
 from ..environment.blender import Blender, run_child
 from ..environment.create import PACKAGE_ROOT
 from ..environment.mcp_clients import server_command
+from ..environment.screen import VARIABLE, window_prefix
 from ..judge.prices import Price, find_price
 from ..protocol.errors import BadInputError, OperationalError
 from ..protocol.transcript import read_transcript
@@ -26,7 +28,8 @@ from .agents.records import AgentDefinition, Configuration
 from .harness import Halt, run_agent
 from .isolation import ANSWERS, Sandbox, blender_script, check_places, outermost
 from .plan import Task, prompt
-from .records import AgentRun, Isolation, Limits, RenderTold, Usage
+from .records import AgentRun, Isolation, Limits, RenderTold, Resources, Usage
+from .resources import NO_LIMITS, Allowance, find_groups, limited
 from .usage import UsageReader
 from .workspace import Workspace, collect, fill, take_submission, task_file, workspace
 
@@ -34,8 +37,6 @@ VERSION_SECONDS: Final = 60
 LOG_BYTES: Final = 64 * 2**10
 """Kept of what an agent said that failed."""
 TRANSCRIPT_LIMIT: Final = 2**30
-FILE_LIMIT: Final = 64 * 2**30
-"""Bytes that no file of a task may exceed."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class Settings:
     work: Path | None = None
     prices: Path | None = None
     keep_everything: bool = True
-    memory: int | None = None
-    """Bytes of data that a process of a task may have."""
+    allowance: Allowance = NO_LIMITS
+    """What a task may take of the machine."""
 
 
 class AgentFailedError(Exception):
@@ -91,22 +92,21 @@ def _run(
     hide = outermost([*settings.hide, ANSWERS])
     check_places(space.root, hide, [PACKAGE_ROOT, Path(sys.prefix)])
     network = configuration.network == "open"
-    command = settings.sandbox.command(
-        space.record / "spec.json",
-        start.command,
-        hide=hide,
-        limits={"core": 0, "fsize": FILE_LIMIT, **({"data": settings.memory} if settings.memory else {})},
-        network=network,
-    )
     output, errors = space.record / "agent.out", space.record / "agent.err"
     price = _price(definition, configuration, settings)
     reader = UsageReader(definition.usage, output, space.home, price)
     started = datetime.now(UTC)
     try:
-        finished = run_agent(
-            command, environment=start.environment, folder=space.task, output=output, errors=errors, limits=limits,
-            read_usage=reader.read, stop=stop,
-        )  # fmt: skip
+        with limited(settings.allowance, find_groups(), own_processes=settings.sandbox.works) as cage:
+            inner = settings.sandbox.command(
+                space.record / "spec.json", start.command, hide=[*hide, *cage.hide], limits=cage.rlimits,
+                network=network,
+            )  # fmt: skip
+            finished = run_agent(
+                [*cage.prefix, *inner], environment=start.environment, folder=space.task, output=output, errors=errors,
+                limits=limits, read_usage=reader.read, stop=stop,
+            )  # fmt: skip
+            resources = cage.record()
     except OperationalError as error:
         raise AgentFailedError("agent_failed", str(error)) from error
     files = collect(space, staged, everything=settings.keep_everything)
@@ -123,13 +123,7 @@ def _run(
         effort=configuration.effort,
         no_refine=configuration.no_refine,
         limits=limits,
-        unenforced=unenforced(
-            definition,
-            configuration,
-            turns=limits.turns is not None,
-            usd=limits.usd is not None,
-            priced=price is not None,
-        ),
+        unenforced=_unenforced(definition, configuration, limits, finished.usage, priced=price is not None),
         ended=finished.ended,
         exit_status=finished.exit_status,
         submission=files,
@@ -139,7 +133,9 @@ def _run(
         calls=calls,
         renders=renders,
         isolation=settings.sandbox.record(hide, network=network),
+        resources=resources,
         blender=settings.blender.version,
+        window=configuration.blender == "window",
         matchcut=VERSION,
         attempt=attempt,
     )
@@ -148,7 +144,7 @@ def _run(
         log = "\n\n".join(_tail(path) for path in (errors, output))
         raise AgentFailedError(
             "agent_failed" if finished.exit_status else "no_tools",
-            f"{definition.label} {said}: {_last_line(errors, output)}",
+            f"{definition.label} {said}: {_last_line(errors, output)}{_short_of(resources)}",
             seconds=finished.seconds, usage=finished.usage, log=log,
         )  # fmt: skip
     return run
@@ -160,10 +156,15 @@ def _server(task: Task, settings: Settings, space: Workspace) -> Server:
         f"--output={space.output}", f"--transcript={space.transcript}",
         *(["--no-refine"] if task.configuration.no_refine else []),
     ]  # fmt: skip
-    environment = {
-        "BLENDER": blender_script(space.record, settings.blender.path),
-        "MATCHCUT_BRIDGE_FOLDER": str(space.root / "bridge"),
-    }
+    blender = settings.blender
+    environment = {"BLENDER": blender.path, "MATCHCUT_BRIDGE_FOLDER": str(space.root / "bridge")}
+    if os.name == "posix":
+        environment["BLENDER"] = blender_script(space.record, Path(blender.path).name, [blender.path])
+    if task.configuration.blender == "window":
+        options.append("--window")
+        environment[VARIABLE] = shlex.join(window_prefix(blender))
+        if os.name == "posix":
+            environment[VARIABLE] = shlex.quote(blender_script(space.record, "blender-window", window_prefix(blender)))
     return Server(server_command(*options), environment)
 
 
@@ -210,6 +211,17 @@ def _price(definition: AgentDefinition, configuration: Configuration, settings: 
     return find_price(definition.provider, configuration.model, settings.prices)
 
 
+def _unenforced(
+    definition: AgentDefinition, configuration: Configuration, limits: Limits, usage: Usage, *, priced: bool
+) -> list[str]:
+    found = unenforced(
+        definition, configuration, turns=limits.turns is not None, usd=limits.usd is not None, priced=priced
+    )
+    if definition.usage.at_end and limits.usd is not None and usage.usd is not None and usage.usd > limits.usd:
+        found.append(f"money: it cost {usage.usd:.2f} dollars, and {limits.usd:g} were allowed")
+    return found
+
+
 def _version(definition: AgentDefinition, start: Launch) -> str | None:
     command = version_command(definition)
     if not command:
@@ -242,6 +254,16 @@ def _told(transcript: Path) -> tuple[dict[str, int], list[RenderTold]]:
     return dict(sorted(calls.items())), renders
 
 
+def _short_of(resources: Resources) -> str:
+    """What its processes wanted of the machine and did not get, for the line that says why it failed."""
+    found = ""
+    if resources.killed_for_memory and resources.memory_bytes is not None:
+        found += f"; {resources.killed_for_memory} of its processes killed at {resources.memory_bytes / 2**30:.1f} GiB"
+    if resources.refused_processes:
+        found += f"; no more than {resources.processes} processes were allowed"
+    return found
+
+
 def _last_line(*files: Path) -> str:
     lines = (line.strip() for path in files for line in reversed(_tail(path).splitlines()))
     return next((line[:300] for line in lines if line), "it said nothing")
@@ -267,5 +289,6 @@ def _artist(task: Task, key: str, limits: Limits, staged: Path, attempt: int) ->
         effort=task.configuration.effort, no_refine=False, limits=limits, ended="finished", exit_status=0,
         submission=files, usage=Usage(note="a person made it"),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"), wall_seconds=0.0, calls={}, renders=[],
-        isolation=Isolation(kind="none", note="a person made it"), blender="", matchcut=VERSION, attempt=attempt,
+        isolation=Isolation(kind="none", note="a person made it"),
+        resources=Resources(kind="none", note="a person made it"), blender="", matchcut=VERSION, attempt=attempt,
     )  # fmt: skip

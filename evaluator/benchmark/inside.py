@@ -31,7 +31,10 @@ def main() -> int:
         import resource
 
         for name, value in spec["limits"].items():
-            resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))
+            limit = getattr(resource, f"RLIMIT_{name.upper()}")
+            already = resource.getrlimit(limit)[1]  # above which nobody gets but root
+            held = value if already == resource.RLIM_INFINITY else min(value, already)
+            resource.setrlimit(limit, (held, held))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, pass_by)  # they are the agent's, which is in the same group
     try:

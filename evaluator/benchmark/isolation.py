@@ -151,22 +151,20 @@ def blender_without_network() -> tuple[str, ...]:
     return without_network()
 
 
-def blender_script(place: Path, blender: str) -> str:
-    """Write a program that starts `blender` without a network, and return what `$BLENDER` has to be.
+def blender_script(place: Path, name: str, command: Sequence[str]) -> str:
+    """Write PLACE/NAME, a program that starts `command`, a Blender, without a network; its path.
 
     It gives Blender what it needs of our own environment, which the agent does not get: where its files and devices
     are. Its name tells a Python apart from a Blender, as everywhere.
     """
-    if os.name != "posix":
-        return blender
-    script = place / Path(blender).name
+    script = place / name
     kept = {
         name: value
         for name, value in os.environ.items()
         if name in _BLENDERS or name.upper().startswith(_BLENDERS_BEGINNINGS)
     }
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(kept.items()))
-    start = shlex.join([*blender_without_network(), blender])
+    start = shlex.join([*blender_without_network(), *command])
     write_text(script, f'#!/bin/sh\n{exports}exec {start} "$@"\n')
     script.chmod(0o755)
     return str(script)

@@ -84,24 +84,22 @@ class LeaseFolder:
 
     def now(self) -> float:
         """The time of the file system that holds the folder (seconds)."""
-        _touch(self._clock)
+        try:
+            _touch(self._clock)
+        except FileNotFoundError:  # the first time, or somebody has tidied up
+            self._clock.touch()
         return self._clock.stat().st_mtime
 
     def take(self, key: str) -> Lease | None:
         """A lease on the unit `key`, or None where somebody else has it."""
-        newest = self._newest(key)
+        first = self._create(key, 0)  # mostly nobody was there before
+        newest = self._newest(key) if first is None else None
         if newest is None:
-            return self._create(key, 0)
+            return first
         seen = self._read(key, newest)
         if seen is None or not seen.expired:
             return None
         return self._create(key, newest + 1, abandoned=not seen.given_back)
-
-    def forget(self, key: str) -> None:
-        """Remove what was kept of a unit that is finished: who takes it after that finds what was published."""
-        for number in range((self._newest(key) or 0) + 1):
-            with suppress(OSError):
-                (self.folder / f"{key}.{number}").unlink(missing_ok=True)
 
     def held(self) -> dict[str, Held]:
         """Every unit on which there is a lease, by key."""
@@ -150,25 +148,32 @@ class LeaseFolder:
 
     def _newest(self, key: str) -> int | None:
         number = -1
-        while _is_there(self.folder / f"{key}.{number + 1}"):
+        while _is_there(self.path(key, number + 1)):
             number += 1
         return number if number >= 0 else None
 
     def _create(self, key: str, number: int, *, abandoned: bool = False) -> Lease | None:
-        path = self.folder / f"{key}.{number}"
+        path = self.path(key, number)
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         except (FileExistsError, PermissionError):  # the latter: Windows, while it is being removed
             return None
-        with os.fdopen(handle, "wb") as file:
-            file.write(_words(self.holder, self.term))
+        try:
+            os.write(handle, _words(self.holder, self.term))
+        finally:
+            os.close(handle)
         return Lease(self, key, number, abandoned=abandoned)
+
+    def path(self, key: str, number: int) -> Path:
+        """The file of a lease."""
+        return self.folder / f"{key}.{number}"
 
     def _read(self, key: str, number: int) -> Held | None:
         """What a lease says; None where it is gone. One whose holder died before a word counts by its time alone."""
-        path = self.folder / f"{key}.{number}"
         try:
-            with path.open("rb") as file:  # opening asks the server anew, where looking might answer from a cache
+            with self.path(key, number).open(
+                "rb"
+            ) as file:  # opening asks the server anew, where looking might answer from a cache
                 renewed, data = os.fstat(file.fileno()).st_mtime, file.read(4096)
         except (FileNotFoundError, PermissionError):
             return None
@@ -186,7 +191,7 @@ class Lease:
     def __init__(self, leases: LeaseFolder, key: str, number: int, *, abandoned: bool = False) -> None:
         """`abandoned` says that the one before was not given back: its holder died, or slept."""
         self._leases, self.key, self.number, self.abandoned = leases, key, number, abandoned
-        self._path = leases.folder / f"{key}.{number}"
+        self._path = leases.path(key, number)
         self._lock = threading.Lock()
         self._renewed = self._path.stat().st_mtime
         self._lost = ""
@@ -209,13 +214,13 @@ class Lease:
         if self._leases.now() - self._renewed > self._leases.term:
             return "the lease's term has passed"
         try:
-            _touch(self._path, create=False)
+            _touch(self._path)
             before, self._renewed = self._renewed, self._path.stat().st_mtime
         except OSError as error:
             return f"the lease cannot be renewed ({error.strerror or error})"
         if self._renewed - before > self._leases.term:  # this process was stopped between the two
             return "the lease's term has passed"
-        if _is_there(self._leases.folder / f"{self.key}.{self.number + 1}"):
+        if _is_there(self._leases.path(self.key, self.number + 1)):
             return "somebody else has taken the unit over"
         return ""
 
@@ -228,6 +233,14 @@ class Lease:
                 with suppress(OSError), self._path.open("r+b") as file:
                     file.truncate()
                     file.write(_words(self._leases.holder, self._leases.term, given_back=True))
+
+    def finish(self) -> None:
+        """Remove what was kept of the unit, of which all is published: who takes it after that finds it."""
+        with self._lock:
+            self._lost = self._lost or "its unit is finished"
+        for number in range(self.number + 1):
+            with suppress(OSError):
+                self._leases.path(self.key, number).unlink()
 
     @contextmanager
     def kept(self, on_loss: Callable[[], None] = lambda: None) -> Iterator[Lease]:
@@ -255,14 +268,12 @@ def _words(holder: str, term: float, *, given_back: bool = False) -> bytes:
     return json.dumps({"holder": holder, "term": term, "given_back": given_back}).encode()
 
 
-def _touch(path: Path, *, create: bool = True) -> None:
+def _touch(path: Path) -> None:
     """Give a file the time of its file system, not of this machine."""
     if os.name == "posix":
-        if create:
-            path.touch()
         os.utime(path)
     else:  # there utime sends this machine's time; what is written gets the server's
-        with path.open("ab" if create else "r+b") as file:
+        with path.open("r+b") as file:
             file.seek(0, os.SEEK_END)
             file.write(b" ")
             file.flush()

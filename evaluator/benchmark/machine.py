@@ -3,26 +3,35 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from ..checklist.benchmark import LoadedBenchmark
 from ..environment.blender import find_blender
 from ..environment.create import PACKAGE_ROOT
+from ..protocol.bridge import SOCKET_PATH_LIMIT
+from ..protocol.errors import BadInputError
 from ..protocol.messages import Reporter
 from .agent import Settings
-from .isolation import NO_SANDBOX, check_places, choose_sandbox
+from .isolation import NO_SANDBOX, blender_without_network, check_places, choose_sandbox
 from .judging import Judging
 from .leases import LeaseFolder
 from .ledger import Ledger
 from .plan import Task
 from .records import Plan, Stage
+from .resources import NO_LIMITS, Allowance, find_groups
 from .run import Runner
+
+MEMORY_SHARE: Final = 0.9
+BRIDGE_PATH: Final = len("/matchcut-task-12345678/bridge/1234567-12345678.sock")
+"""Bytes from where tasks have their folders to a Blender's socket."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +45,8 @@ class Machine:
     """Refuse to run where agents cannot be kept apart from the benchmark's data."""
     work: Path | None = None
     keep_everything: bool = True
-    memory: int | None = None
-    """Bytes of data that a process of a task may have."""
+    allowance: Allowance = NO_LIMITS
+    """What a task may take of it; `memory` None is nine tenths of what is there, where all together can be limited."""
     retry: bool = False
     budget_usd: float | None = None
     """That the judge may cost in one process."""
@@ -62,10 +71,13 @@ def open_runner(
         work=machine.work.resolve() if machine.work is not None else None,
         prices=machine.prices,
         keep_everything=machine.keep_everything,
-        memory=machine.memory,
+        allowance=_allowance(machine.allowance),
     )
+    work = settings.work or Path(tempfile.gettempdir())
+    if blender_without_network() and len(os.fsencode(work)) + BRIDGE_PATH > SOCKET_PATH_LIMIT:
+        # a port would do elsewhere, but none leads to a Blender without a network
+        raise BadInputError(f"{work}: this path is too long for the sockets of tasks in it; choose a shorter --work")
     if settings.sandbox.works:
-        work = settings.work or Path(tempfile.gettempdir())
         check_places(work, settings.hide, [PACKAGE_ROOT, Path(sys.prefix)])
     leases = LeaseFolder(ledger.leases)
     judging = None
@@ -83,3 +95,11 @@ def open_runner(
         if judging is not None:
             judging.close()
         leases.close()
+
+
+def _allowance(asked: Allowance) -> Allowance:
+    if asked.memory is not None or not find_groups().works:
+        return asked
+    # above it the system would end programs of its own choice, this one among them
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return replace(asked, memory=int(whole * MEMORY_SHARE))

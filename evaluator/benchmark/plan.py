@@ -83,6 +83,8 @@ class Keys:
     def run(self, task: Task) -> str:
         """Key of the agent's run: everything that decides what it is asked and how."""
         configuration = task.configuration
+        # what is as it always was is left out, so that no task is paid for again
+        usual = {"blender"} if configuration.blender == "background" else set()
         return content_key(
             {
                 "stage": "agent",
@@ -90,7 +92,7 @@ class Keys:
                 "video": task.video.id,
                 "setting": task.setting,
                 "prompt": self._prompt(task.setting, no_refine=configuration.no_refine),
-                "configuration": configuration.model_dump(mode="json", exclude={"label"}),
+                "configuration": configuration.model_dump(mode="json", exclude={"label", *usual}),
                 "agent": self._definition(configuration.agent),
                 "limits": self._plan.limits.model_dump(mode="json"),
             }

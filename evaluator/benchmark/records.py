@@ -108,6 +108,24 @@ class Isolation(Record):
     """Why it was not kept apart, where somebody decided so."""
 
 
+class Resources(Record):
+    """What all processes of a task could take of the machine at most, and how far they went."""
+
+    kind: Literal["cgroup", "rlimit", "none"]
+    """Together; each by itself; or not at all."""
+    memory_bytes: int | None = None
+    processes: int | None = None
+    """With their threads."""
+    cores: float | None = None
+    note: str = ""
+    """Why it was no control group, or what could not be limited."""
+    memory_peak_bytes: int | None = None
+    killed_for_memory: int | None = None
+    """Processes that the system killed since the memory was used up."""
+    refused_processes: int | None = None
+    """How often it started none since there were enough."""
+
+
 class AgentRun(Record):
     """`run.json`: one task as an agent did it. Its folder also holds the transcript, what it said, and what it made."""
 
@@ -140,7 +158,10 @@ class AgentRun(Record):
     """Tools of the MCP server and how often each was called."""
     renders: list[RenderTold]
     isolation: Isolation
+    resources: Resources = Resources(kind="none", note="not written down")
     blender: str
+    window: bool = False
+    """Whether its Blender had a window, on a virtual screen."""
     matchcut: str
     attempt: int = 0
     """How many tries had failed before."""

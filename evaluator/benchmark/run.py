@@ -125,7 +125,7 @@ class Runner:
         halt = Halt(self.stop)
         with lease.kept(on_loss=halt.lost.set):
             if self._is_done(stage, key):  # somebody else was done with it before we had the lease
-                self.leases.forget(key)
+                lease.finish()
                 return "done"
             if lease.abandoned:
                 self._fail(task, stage, key, UnitFailedError("abandoned", "whoever worked on it ended without a word"))
@@ -139,8 +139,8 @@ class Runner:
                 error.seconds = error.seconds or time.monotonic() - begun
                 self._fail(task, stage, key, error)
                 return "failed"
+            lease.finish()
             self._tell(task, stage, "done")
-        self.leases.forget(key)
         return "done"
 
     def _may_try(self, key: str) -> bool:

@@ -2,10 +2,10 @@
 """The sample benchmark on disk: six references made by script, their checklists, reconstructions with known answers.
 
 OUT/benchmark/                             a benchmark as every other
-OUT/submissions/VARIANT/SETTING/VIDEO/     scene.blend and reconstruction.mp4 of one reconstruction
+OUT/submissions/VARIANT/SETTING/VIDEO/     the package of one reconstruction
 OUT/configurations.toml                    the reconstructions as what artists hand in, for `bench run`
 OUT/answers/VARIANT.json                   matchcut-ratings/1: its right ratings
-OUT/work/                                  scenes and render jobs; what is finished there is used again
+OUT/work/                                  scenes, render jobs, packages; what is finished there is used again
 """
 
 from __future__ import annotations
@@ -23,20 +23,28 @@ from ...assets_ui.samples.films.scene import REFERENCE
 from ...assets_ui.samples.films.variants import CHEATING, RECONSTRUCTIONS
 from ..checklist.benchmark import BENCHMARK_FILE, REFERENCE_FILE, VIDEO_FILE, Benchmark, BenchmarkVideo, video_folder
 from ..checklist.records import SETTINGS, Clip
+from ..deliver.package import package_job
+from ..deliver.records import SUBMISSION, Submission
 from ..environment.blender import Blender
 from ..protocol.errors import BadInputError
 from ..protocol.files import atomic_path, sha256_of, write_json, write_text
 from ..protocol.lock import sole_user
 from ..protocol.messages import Reporter
 from ..protocol.timeline import Timeline
-from ..render.job import RenderOutcome, render_scene
+from ..protocol.version import VERSION
+from ..render.job import render_scene
 from ..render.sample import build_scene
 
 NAME: Final = "six-films"
-VERSION: Final = "1"
+EDITION: Final = "1"
 LICENCE: Final = "CC0-1.0"
 CONFIGURATIONS_FILE: Final = "configurations.toml"
+RECONSTRUCTION: Final = "reconstruction.mp4"
 VARIANTS: Final = tuple(RECONSTRUCTIONS)
+_BUILT_BY: Final = (
+    "films/records.py", "films/scene.py", "films/things.py", "films/variants.py", "materials.py", "shapes.py",
+)  # fmt: skip
+"""Besides a film's own file, what decides how its scene looks."""
 
 
 def make_sample(
@@ -56,13 +64,13 @@ def make_sample(
     with sole_user(out / "work"):
         for number, film in enumerate(chosen):
             reporter.progress("films", number, len(chosen), film.title)
-            reference = _render(out, film, REFERENCE, blender, reporter, samples)
+            reference = _render(out, film, REFERENCE, blender, reporter, samples) / RECONSTRUCTION
             for variant in variants:
                 scenes = out / "work" / "scenes"
                 if variant == CHEATING:  # its screen shows the video that lies beside the scene
                     _copy(reference, scenes / REFERENCE_FILE)
-                video = _render(out, film, variant, blender, reporter, samples)
-                hand_in(out, film, variant, scenes / f"{film.id}_{variant}.blend", video)
+                job = _render(out, film, variant, blender, reporter, samples)
+                hand_in(out, film, variant, package(out, film, variant, reference, job, blender, reporter))
             write_video(benchmark, film, reference, film.timeline)
         reporter.progress("films", len(chosen), len(chosen))
         write_records(out, chosen, variants)
@@ -77,7 +85,7 @@ def write_records(out: Path, films: Sequence[Film], variants: Sequence[str] = VA
     for variant in variants:
         lines += ["", "[[configuration]]", f'name = "{variant}"', f'agent = "artist:submissions/{variant}"']
     write_text(out / CONFIGURATIONS_FILE, "\n".join(lines) + "\n")
-    Benchmark(name=NAME, version=VERSION, licence=LICENCE, videos=[film.id for film in films]).write(
+    Benchmark(name=NAME, version=EDITION, licence=LICENCE, videos=[film.id for film in films]).write(
         out / "benchmark" / BENCHMARK_FILE
     )
 
@@ -112,23 +120,41 @@ def write_video(benchmark: Path, film: Film, reference: Path, timeline: Timeline
     ).write(folder / VIDEO_FILE)
 
 
-def hand_in(out: Path, film: Film, variant: str, scene: Path, video: Path) -> None:
-    """Lay one reconstruction down under every setting: it is the same work, judged by other checks."""
+def package(
+    out: Path, film: Film, variant: str, reference: Path, job: Path, blender: Blender | None, reporter: Reporter
+) -> Path:
+    """Make what is handed in of a render job, unless it lies there already, and return its folder."""
+    folder = out / "work" / "packages" / f"{film.id}-{variant}"
+    if not _is_packaged(folder, reference, job / RECONSTRUCTION):
+        named = folder.parent / REFERENCE_FILE  # a submission says the file's name
+        _copy(reference, named)
+        remarks = f"The {variant} reconstruction of {film.title!r}, made by script."
+        package_job(job, named, folder, blender=blender, reporter=reporter, replace=True, remarks=remarks)
+    return folder
+
+
+def _is_packaged(folder: Path, reference: Path, video: Path) -> bool:
+    try:
+        found = Submission.read(folder / SUBMISSION)
+    except BadInputError:  # not there, or of another version
+        return False
+    same = found.reference.sha256 == sha256_of(reference) and found.matchcut == VERSION
+    return same and found.file(RECONSTRUCTION).sha256 == sha256_of(video)
+
+
+def hand_in(out: Path, film: Film, variant: str, made: Path) -> None:
+    """Lay the files of one reconstruction down under every setting: it is the same work, judged by other checks."""
     for setting in SETTINGS:
-        folder = out / "submissions" / variant / setting / film.id
-        _copy(scene, folder / "scene.blend")
-        _copy(video, folder / "reconstruction.mp4")
+        for file in sorted(made.iterdir()):
+            _copy(file, out / "submissions" / variant / setting / film.id / file.name)
 
 
 def _render(out: Path, film: Film, variant: str, blender: Blender, reporter: Reporter, samples: int | None) -> Path:
-    sources = [*sorted((FOLDER / "films").glob("*.py")), FOLDER / "shapes.py", FOLDER / "materials.py"]
+    sources = [FOLDER / "films" / f"film_{film.id}.py", *(FOLDER / name for name in _BUILT_BY)]
     scene = build_scene(film.id, variant, sources, out / "work" / "scenes", blender, reporter)
-    made: RenderOutcome = render_scene(
-        scene, out / "work" / "renders" / f"{film.id}-{variant}", film.timeline,
-        blender=blender, reporter=reporter, samples=samples,
-    )  # fmt: skip
-    assert made.video is not None
-    return made.video
+    job = out / "work" / "renders" / f"{film.id}-{variant}"
+    render_scene(scene, job, film.timeline, blender=blender, reporter=reporter, samples=samples)
+    return job
 
 
 def _copy(source: Path, target: Path) -> None:

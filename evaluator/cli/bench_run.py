@@ -104,8 +104,14 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
         "--keep", choices=("all", "submission"), default="all", help="what is collected of a task (default: all)"
     )
     here.add_argument(
-        "--memory-gb", type=positive, metavar="N", help="that each process of a task may use (RLIMIT_DATA)"
+        "--memory-gb", type=positive, metavar="N",
+        help="of a task: of all its processes where the system has control groups, else of each (default: nine tenths "
+        "of the machine's, for all)",
+    )  # fmt: skip
+    here.add_argument(
+        "--processes", type=count, default=4096, metavar="N", help="of a task, threads included (default: 4096)"
     )
+    here.add_argument("--cores", type=positive, metavar="N", help="processors' time of a task (default: all)")
     here.add_argument("--retry", action="store_true", help="also try what has failed too often, or for good")
     here.add_argument("--no-wait", action="store_true", help="leave to others what they work on, and end")
     here.add_argument("--budget-usd", type=positive, metavar="X", help="that the judge may cost in this run")
@@ -169,6 +175,8 @@ def check_agents(plan: Plan, tasks: list[Task], ledger: Ledger) -> None:
     from ..benchmark.agents.launch import check_ready
     from ..benchmark.agents.load import ARTIST, load_definition
     from ..benchmark.plan import Keys
+    from ..environment.blender import find_blender
+    from ..environment.screen import window_prefix
 
     keys, looked = Keys(plan), set[str]()
     for task in tasks:
@@ -178,6 +186,8 @@ def check_agents(plan: Plan, tasks: list[Task], ledger: Ledger) -> None:
         looked.add(configuration.name)
         try:
             check_ready(load_definition(configuration.agent))
+            if configuration.blender == "window":
+                window_prefix(find_blender())
         except BadInputError as error:
             raise BadInputError(
                 f"configuration {configuration.name}: {error}; or leave it out, naming the others by --configuration"
@@ -240,6 +250,7 @@ def work(
     from ..benchmark.ledger import Ledger
     from ..benchmark.machine import Machine
     from ..benchmark.plan import tasks_of
+    from ..benchmark.resources import Allowance
     from ..benchmark.status import read_status, status_data, status_lines
 
     check_engine(args)
@@ -255,7 +266,7 @@ def work(
         isolated=args.isolation != "none",
         work=args.work.absolute() if args.work is not None else None,
         keep_everything=args.keep == "all",
-        memory=int(args.memory_gb * 2**30) if args.memory_gb else None,
+        allowance=Allowance(int(args.memory_gb * 2**30) if args.memory_gb else None, args.processes, args.cores),
         retry=args.retry,
         budget_usd=args.budget_usd,
         prices=args.prices.absolute() if args.prices is not None else None,

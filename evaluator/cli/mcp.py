@@ -17,6 +17,7 @@ from ...mcp_server.child import Child
 from ...mcp_server.session import Session
 from ...mcp_server.workplace import Setting, Task, Workplace
 from ..environment.blender import find_blender
+from ..environment.screen import in_window, window_prefix
 from ..protocol.children import child_environment
 from ..protocol.errors import BadInputError, ExitStatus
 from ..protocol.messages import Reporter
@@ -71,6 +72,9 @@ def add_task_arguments(parser: argparse.ArgumentParser) -> None:
     blender.add_argument("--scene", type=Path, metavar="FILE", help="open this .blend in a Blender of its own")
     blender.add_argument("--headless", action="store_true", help="use a Blender of its own even where one is open")
     blender.add_argument(
+        "--window", action="store_true", help="its own Blender has a window, on a virtual screen (Linux: xvfb-run)"
+    )
+    blender.add_argument(
         "--instance", type=int, metavar="PID", help=f"the open Blender to work in (or ${INSTANCE_VARIABLE})"
     )
     task = parser.add_argument_group("the task")
@@ -101,7 +105,7 @@ def task_arguments(args: argparse.Namespace) -> list[str]:
     found += [f"--folder={folder.absolute()}" for folder in args.folder]
     found += [f"--{name}={value}" for name in ("instance", "setting") if (value := getattr(args, name)) is not None]
     found += ["--no-refine"] if args.no_refine else []
-    return found + [f"--{name}" for name in ("headless", "benchmark") if getattr(args, name)]
+    return found + [f"--{name}" for name in ("headless", "window", "benchmark") if getattr(args, name)]
 
 
 def run(args: argparse.Namespace, reporter: Reporter) -> int:
@@ -114,11 +118,13 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
     if scene is not None and not scene.is_file():
         raise BadInputError(f"{scene}: there is no such file; give --scene an existing .blend")
     instance = args.instance if args.instance is not None else _instance_from_environment()
-    own = args.headless or scene is not None
+    own = args.headless or args.window or scene is not None
     if own and args.instance is not None:
         raise BadInputError(
-            "--instance names an open Blender; --headless and --scene start another one: give one of them"
+            "--instance names an open Blender; --headless, --window and --scene start another one: give one of them"
         )
+    if args.window:
+        window_prefix(find_blender())  # said now rather than at the agent's first call
     task = _task(args)
     workplace = Workplace(_folders(args.folder, scene, task), task)
     transcript_path = _transcript_path(args.transcript, workplace)
@@ -127,7 +133,11 @@ def run(args: argparse.Namespace, reporter: Reporter) -> int:
         os.chdir(task.output)  # children start here too, and not where a runner keeps its things
 
     def launch(label: str, given_up: threading.Event) -> Child:
-        command = find_blender().command("bridge", "--label", label, "--end-with-stdin", scene=scene)
+        blender, asked = find_blender(), ("bridge", "--label", label, "--end-with-stdin")
+        if args.window:
+            command = in_window(window_prefix(blender), blender, *asked, scene=scene)
+        else:
+            command = blender.command(*asked, scene=scene)
         return Child.start(command, label, child_environment(), given_up)
 
     from ...mcp_server.renders import Renders  # the SDK takes a second: what is wrong above is said before

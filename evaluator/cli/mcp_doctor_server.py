@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -59,7 +60,8 @@ def stdio_answer(command: Sequence[str]) -> tuple[str, str]:
             kill_group(process)
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
-                    stream.close()
+                    with suppress(OSError):  # what it did not take is written again, and refused again
+                        stream.close()
     return f"answers over standard input and output in {seconds:.1f} s, {len(tools or [])} tools", ""
 
 

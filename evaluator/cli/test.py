@@ -42,8 +42,9 @@ levels:
             (else xvfb-run and $BLENDER); pictures are kept in tests/artifacts
   install   the evaluator installed from a clean profile by its button, cut off, broken, mended; needs a package index
             and downloads some 500 MB, so it runs only where it is named
-  clients   Claude Code, Codex CLI and the MCP inspector against our server and a scripted model on the loopback, with
-            no network; npm fetches them (1.1 GB, into .venv/clients) the first time, so it runs only where it is named
+  clients   Claude Code, Codex CLI, Gemini CLI, Qwen Code, OpenCode, Kimi Code CLI, Grok Build and the MCP inspector
+            against our server and a scripted model on the loopback, with no network; npm fetches them (1.9 GB, into
+            .venv/clients) the first time, so it runs only where it is named
 
 Further options go to pytest behind --, as in: matchcut test unit -- -k timeline"""
 

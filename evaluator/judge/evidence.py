@@ -193,7 +193,7 @@ def _moments(clip: Clip, setting: Setting, reference: VideoInfo, reconstruction:
 
 def _keep(path: Path, data: bytes) -> None:
     if not path.is_file() or path.stat().st_size != len(data):
-        write_bytes(path, data)
+        write_bytes(path, data, synced=False)  # its reader looks at its hash
 
 
 def _read_image(path: Path, sha256: str) -> bytes:

@@ -3,17 +3,25 @@
 
 STORE/judgments/KEY.json     a Judgment: found again, it is not paid for again
 STORE/operational/KEY.json   an OperationalFailure: for people to read, never found as an answer
+STORE/evidence/asking/KEY    held by whoever asks for that judgment just now
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from ..checklist.records import Check
 from ..protocol.errors import BadInputError
+from ..protocol.lock import BUSY, lock
 from ..protocol.messages import Reporter
 from .records import RATING_VALUES, Judgment, OperationalFailure
+
+WAIT_SECONDS: Final = 0.2
+"""Between two looks at whether somebody else still asks."""
 
 
 class JudgmentStore:
@@ -45,6 +53,27 @@ class JudgmentStore:
         judgment.write(self._judgment_path(judgment.key))
         self._failure_path(judgment.key).unlink(missing_ok=True)
 
+    @contextmanager
+    def asking(self, key: str, sleep: Callable[[float], None]) -> Iterator[None]:
+        """Ask for a judgment alone: other threads, processes and machines that want the same one wait here.
+
+        Whoever comes in looks first whether it has been found meanwhile. A killed process holds nothing any more; on a
+        file system without locks nobody is kept out. What `sleep` raises passes through.
+        """
+        path = self._folder / "evidence" / "asking" / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        while (handle := _hold(path)) is None:
+            sleep(WAIT_SECONDS)
+        try:
+            yield
+        finally:
+            if os.name != "nt":  # while it is held: nobody else can hold a file of this name then
+                path.unlink(missing_ok=True)
+            os.close(handle)
+            if os.name == "nt":
+                with suppress(OSError):  # somebody else holds it by now
+                    path.unlink()
+
     def find_failure(self, key: str) -> OperationalFailure | None:
         """The failure that was last recorded under `key`; None where there is none, or a damaged one."""
         try:
@@ -61,3 +90,20 @@ class JudgmentStore:
 
     def _failure_path(self, key: str) -> Path:
         return self._folder / "operational" / f"{key}.json"
+
+
+def _hold(path: Path) -> int | None:
+    """A handle that holds the file until it is closed; None where somebody else has it."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except PermissionError:  # Windows, while it is being removed
+        return None
+    try:
+        lock(handle)
+        held = os.name == "nt" or os.fstat(handle).st_nlink > 0  # else its holder has just taken it away
+    except OSError as error:
+        held = error.errno not in BUSY
+    if not held:
+        os.close(handle)
+        return None
+    return handle

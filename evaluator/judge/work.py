@@ -109,14 +109,20 @@ class Desk:
         known = self.find(prepared, warnings)
         if known is not None:
             return Result(known, warnings=tuple(warnings.texts))
+        with self.store.asking(prepared.key, self.sleep):
+            known = self.find(prepared, WarningsKept())  # somebody else may have asked for the same meanwhile
+            if known is not None:
+                return Result(known, warnings=tuple(warnings.texts))
+            return self._ask(prepared, warnings)
+
+    def _ask(self, prepared: Prepared, warnings: WarningsKept) -> Result:
+        task = prepared.task
         try:
             request = self.request(prepared)
         except EvidenceError as error:
             return self.fail(task, prepared.key, Outcome([], reason=error.reason, detail=str(error)))
-        refused = self.look_first(request, warnings)
-        if refused is not None:
-            outcome = refused
-        else:
+        outcome = self.look_first(request, warnings)
+        if outcome is None:
             purse = None
             if self.budget is not None:
                 purse = Purse(self.budget, self.most(prepared))

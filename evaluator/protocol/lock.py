@@ -14,7 +14,8 @@ from typing import Final
 from .errors import BadInputError
 
 NAME: Final = ".lock"
-_BUSY: Final = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
+BUSY: Final = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
+"""What `lock` says of a file that somebody else holds."""
 
 if sys.platform == "win32":
     import msvcrt
@@ -50,7 +51,7 @@ def sole_user(folder: Path) -> Iterator[None]:
             lock(handle)
             held = os.name == "nt" or os.fstat(handle).st_nlink > 0  # else its holder has just taken it away
         except OSError as error:
-            held = error.errno not in _BUSY
+            held = error.errno not in BUSY
         if not held:
             raise BadInputError(f"{folder}: another run works in this folder; wait for its end, or choose another one")
         try:

@@ -2,8 +2,13 @@
 """One task of a benchmark from inside Blender: agent, package, every later stage, the judge; and without refinement."""
 
 import json
+import os
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -37,6 +42,9 @@ def place(tmp_path):
     text = 'format = "matchcut-configurations/1"\n'
     for name, refine in (("own", "false"), ("own-no-refine", "true")):
         text += f'[[configuration]]\nname = "{name}"\nagent = "python:{AGENT}"\nno_refine = {refine}\n'
+    for name in ("look", "wait"):
+        text += f'[[configuration]]\nname = "window-{name}"\nagent = "python:{AGENT}"\nblender = "window"\n'
+        text += f'environment = {{ WINDOW = "{name}" }}\n'
     (tmp_path / "mine.toml").write_text(text)
     return tmp_path
 
@@ -129,3 +137,88 @@ def test_without_refinement_the_server_ends_looking_after_the_render(blender, ro
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     runs, stages = records(place)
     check_run(*runs["own-no-refine"], stages, refine=False)
+
+
+# --- with a window
+
+
+@pytest.fixture
+def work():
+    """A folder for tasks whose path is short enough for a socket in it."""
+    with tempfile.TemporaryDirectory(prefix="mc-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def window_command(blender, root, place, work):
+    """The command line of a task whose Blender has a window; its configuration's name is to be added."""
+    if blender.kind != "program":
+        pytest.skip("a window needs the Blender program; set $BLENDER to one")
+    if not os.environ.get("BLENDER_WINDOW") and shutil.which("xvfb-run") is None:
+        pytest.skip("no virtual screen: set $BLENDER_WINDOW, or install xvfb")
+    isolation = [] if find_sandbox().works else ["--isolation", "none"]
+    return [
+        sys.executable, str(root / "__main__.py"), "bench", "run", str(place / "bench"), "--runs", str(place / "runs"),
+        "--out", str(place / "results"), "--configurations", str(place / "mine.toml"), "--setting", "proxy", "--sgc",
+        "off", "--work", str(work), "--limit-minutes", "10", *isolation, "--configuration",
+    ]  # fmt: skip
+
+
+def windowed(blender):
+    return {**child_environment(), "BLENDER": blender.path}
+
+
+def still_running(folder):
+    """Processes that have a folder in their environment, as all have that a task starts, X servers too."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if str(folder).encode() in path.read_bytes():
+                found.append(path.with_name("cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
+        except OSError:  # it has ended, or is somebody else's
+            continue
+    return found
+
+
+def wait_until_none(folder, seconds=30):
+    end = time.monotonic() + seconds
+    while (left := still_running(folder)) and time.monotonic() < end:
+        time.sleep(0.2)
+    return left
+
+
+def test_a_task_whose_blender_has_a_window_on_a_virtual_screen(blender, place, work, window_command):
+    done = subprocess.run(
+        [*window_command, "window-look"], capture_output=True, text=True, env=windowed(blender), check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    (run, folder) = records(place)[0]["window-look"]
+    assert run.window and run.submitted and run.ended == "finished"
+    said = [json.loads(line) for line in (folder / "agent.out").read_text().splitlines()]
+    texts = [one["text"] for one in said if one["type"] == "answer"]
+    window = next(text for text in texts if "'background'" in text)
+    assert "'background': False" in window and "'windows': 1" in window and "VIEW_3D" in window
+    assert run.calls["run_python"] >= 4 and any('"result": "1' in text or '"result": "2' in text for text in texts), (
+        "the main thread's timers run between calls"
+    )
+    assert any("3D view" in text and "320x" in text for text in texts), "the viewport is what is looked at"
+    if run.isolation.blender_network == "none":
+        probe = next(text for text in texts if "devices" in text)
+        assert "'devices': ['lo']" in probe or "'devices': []" in probe, probe
+    assert wait_until_none(work) == []
+
+
+def test_no_window_and_no_screen_outlive_a_run_that_is_killed(blender, work, window_command):
+    process = subprocess.Popen([*window_command, "window-wait"], stdout=subprocess.DEVNULL, env=windowed(blender))
+    try:
+        end, looked = time.monotonic() + 300, False
+        while not looked and time.monotonic() < end and process.poll() is None:
+            time.sleep(0.5)
+            files = work.glob("*/record/agent.out")
+            looked = any("3D view" in file.read_text("utf-8", "replace") for file in files)
+        assert looked, "it came to its window"
+        assert still_running(work), "what is looked for afterwards can be seen"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert wait_until_none(work) == []

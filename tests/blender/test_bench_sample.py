@@ -45,5 +45,11 @@ def test_a_rendered_film_has_its_known_scores_and_the_cheat_is_found(blender, tm
     found = {(one.stage, one.configuration): one.result for one in records}
     faults = {name: audit_faults(found["audit", name]) for name in VARIANTS}
     assert faults.pop("cheating") and not any(faults.values()), faults
+    wrong = {
+        name: {one["where"] for one in found["validate", name]["findings"] if one["severity"] == "fault"}
+        for name in VARIANTS
+    }
+    assert set().union(*wrong.values()) <= {"reconstruction.mp4"}, "of a package nothing but its pictures is wrong"
+    assert not wrong["cheating"] and found["validate", "cheating"]["passed"]
     off = {name for name in VARIANTS if "cuts or fades differ" in check_faults(found["check", name])}
     assert off == {"middle", "poor"}, "a cut two frames late, and no cut at all"

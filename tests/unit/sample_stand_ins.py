@@ -29,20 +29,20 @@ WORTH = {"fully_satisfied": Fraction(1), "partially_satisfied": Fraction(1, 2), 
 
 def make_stand_ins(out: Path) -> Path:
     """OUT as `bench sample` leaves it, with a reconstruction told by its tint and a frame by its grey."""
-    scene = out / "work" / "scene.blend"
-    scene.parent.mkdir(parents=True)
-    scene.write_bytes(b"BLENDER17-01v0502" + bytes(100))
     for film in FILMS.values():
-        made = {name: out / "work" / f"{film.id}-{name}.mp4" for name in TINTS}
-        for name, path in made.items():
+        for name, tint in TINTS.items():
+            made = out / "work" / f"{film.id}-{name}"
+            made.mkdir(parents=True)
+            (made / "scene.blend").write_bytes(b"BLENDER17-01v0502" + bytes(100))
+            path = made / "reconstruction.mp4"
             pictures = np.empty((film.timeline.frames, SIZE, SIZE, 3), np.uint8)
             pictures[:] = (np.arange(film.timeline.frames) % 100 + 20).astype(np.uint8)[:, None, None, None]
-            pictures[..., 0] += TINTS[name]
+            pictures[..., 0] += tint
             info = encode(pictures, film.timeline.rate, path, reporter=SilentReporter(), total=len(pictures))
             if name == "reference":
                 write_video(out / "benchmark", film, path, info.timeline)
             else:
-                hand_in(out, film, name, scene, path)
+                hand_in(out, film, name, made)
     write_records(out, list(FILMS.values()))
     return out
 

@@ -122,11 +122,17 @@ def test_files_of_an_agent_lie_in_its_home_or_task(place, where):
 
 
 def test_what_an_agent_cannot_be_held_to_is_said():
-    grok, kimi = load_definition("grok"), load_definition("kimi")
+    grok, kimi, antigravity = (load_definition(name) for name in ("grok", "kimi", "antigravity"))
     wanted = Configuration(name="c", agent="x", effort="high", output_tokens=10)
     assert unenforced(grok, wanted, turns=True, usd=True, priced=True) == [
-        "money: Grok Build does not tell what it uses up", "tokens of a response: Grok Build has no setting for them",
-    ]  # fmt: skip
+        "tokens of a response: Grok Build has no setting for them"
+    ]
+    silent = antigravity.model_copy(update={"usage": UsageReading()})
+    told = unenforced(silent, wanted, turns=True, usd=True, priced=True)
+    assert told[:2] == ["turns: Antigravity CLI does not tell them",
+        "money: Antigravity CLI does not tell what it uses up"]  # fmt: skip
+    (told,) = unenforced(antigravity, Configuration(name="c", agent="x"), turns=False, usd=True, priced=True)
+    assert told == "money: checked at the end, as Antigravity CLI tells no tokens before"
     assert "turns" not in " ".join(unenforced(kimi, wanted, turns=True, usd=False, priced=True))
     assert unenforced(load_definition("claude-code"), wanted, turns=True, usd=True, priced=True) == []
     assert any(
@@ -209,12 +215,19 @@ def test_one_s_own_agents_lie_beside_the_file(tmp_path):
 # --- usage
 
 
+SESSIONS = {
+    "codex": ".codex/sessions/2026/rollout.jsonl",
+    "gemini": ".gemini/tmp/task/chats/session-2026.jsonl",
+    "kimi": ".kimi-code/sessions/wd_task/session_1/agents/main/wire.jsonl",
+}
+
+
 def read(name, lines, place, *, price=None, split=1):
     definition = load_definition(name)
     output = place / "agent.out"
     target = output
     if definition.usage.files:
-        target = place / "home" / ".codex" / "sessions" / "2026" / "rollout.jsonl"
+        target = place / "home" / SESSIONS[name]
         target.parent.mkdir(parents=True, exist_ok=True)
     reader = UsageReader(definition.usage, output, place / "home", price)
     data = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines).encode()
@@ -288,13 +301,25 @@ def test_opencode_tells_cost_and_tokens_of_every_step(tmp_path):
     assert (last.turns, last.input_tokens, last.output_tokens) == (2, 22200, 300) and last.usd == pytest.approx(0.014)
 
 
-def test_gemini_tells_at_the_end_and_kimi_its_responses_alone(tmp_path):
-    result = {"type": "result", "status": "success", "stats": {"input_tokens": 50, "output_tokens": 7, "cached": 20}}
-    last = read("gemini", [{"type": "init"}, result], tmp_path)[-1]
+def test_gemini_and_kimi_tell_every_response_in_their_session_files(tmp_path):
+    def response(name, **more):
+        tokens = {"input": 50, "output": 7, "cached": 20, "thoughts": 3, "tool": 2, "total": 62}
+        return {"id": name, "type": "gemini", "content": "", "tokens": tokens, "model": "m", **more}
+
+    # a response is written once more with what its calls gave
+    lines = [{"$set": {}}, {"id": "u", "type": "user"}, response("a"), response("a", toolCalls=[]), response("b")]
+    last = read("gemini", lines, tmp_path)[-1]
+    assert (last.input_tokens, last.output_tokens, last.cached_input_tokens, last.turns) == (104, 20, 40, 2)
+    usage = {"inputOther": 7, "output": 3, "inputCacheRead": 5, "inputCacheCreation": 1}
+    lines = [{"type": "usage.record", "usage": usage, "usageScope": "turn"}, {"type": "step.end"}]
+    last = read("kimi", lines * 2, tmp_path)[-1]
+    assert (last.input_tokens, last.output_tokens, last.cached_input_tokens, last.turns) == (26, 6, 10, 2)
+
+
+def test_antigravity_tells_at_the_end_alone(tmp_path):
+    result = {"type": "result", "usage": {"input_tokens": 50, "output_tokens": 7, "cache_read_tokens": 20}}
+    last = read("antigravity", [{"type": "init"}, result], tmp_path)[-1]
     assert (last.input_tokens, last.output_tokens, last.cached_input_tokens, last.turns) == (50, 7, 20, None)
-    (tmp_path / "agent.out").unlink()
-    last = read("kimi", [{"role": "assistant", "content": ""}, {"role": "tool"}, {"role": "assistant"}], tmp_path)[-1]
-    assert (last.turns, last.output_tokens) == (2, None) and "holds no tokens" in last.note
 
 
 @pytest.mark.parametrize("value", ["7", None, True, -1, 1e300, {"a": 1}, [1], float("nan")])

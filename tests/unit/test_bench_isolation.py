@@ -171,7 +171,7 @@ def test_blender_gets_what_it_needs_and_no_network(tmp_path, monkeypatch):
     fake.write_text("#!/bin/sh\necho $CUDA_VISIBLE_DEVICES $HOME $*; ls /sys/class/net; cat /proc/net/dev\n")
     fake.chmod(0o755)
     place = tmp_path / "record"
-    script = blender_script(place, str(fake))
+    script = blender_script(place, fake.name, [str(fake)])
     assert Path(script).name == "blender" and CANARY not in Path(script).read_text()
     done = subprocess.run(
         [script, "-b", "a b"],

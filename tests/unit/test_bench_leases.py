@@ -77,10 +77,10 @@ def test_a_holder_that_sleeps_between_looking_and_renewing_finds_that_out(folder
     lease = LeaseFolder(folder, term=TERM).take(KEY)
     real = leases_module._touch
 
-    def slow(path, *, create=True):
+    def slow(path):
         if path == lease._path:
             lease._renewed -= 2 * TERM
-        real(path, create=create)
+        real(path)
 
     monkeypatch.setattr(leases_module, "_touch", slow)
     with pytest.raises(LeaseLostError, match="term has passed"):
@@ -111,12 +111,26 @@ def test_a_lease_whose_holder_died_before_a_word_counts_by_its_time(folder, cont
     assert leases.take(KEY).number == 1
 
 
-def test_what_is_forgotten_can_be_taken_anew(folder):
+def test_nothing_is_left_of_a_unit_that_is_finished_and_it_can_be_taken_anew(folder):
     leases = LeaseFolder(folder, term=TERM)
     leases.take(KEY).give_back()
     leases.take(KEY).give_back()
-    leases.forget(KEY)
+    with leases.take(KEY).kept() as lease:
+        lease.finish()
+        assert leases.held() == {}
     assert leases.held() == {} and leases.take(KEY).number == 0
+    with pytest.raises(LeaseLostError, match="finished"):
+        lease.check()
+
+
+def test_who_finishes_too_late_leaves_the_lease_of_whoever_took_the_unit_over(folder):
+    leases = LeaseFolder(folder, term=TERM)
+    late = leases.take(KEY)
+    pass_time(folder, [late], TERM * 2)
+    taken = LeaseFolder(folder, term=TERM).take(KEY)
+    late.finish()
+    assert leases._read(KEY, 1) is not None
+    taken.check()
 
 
 def test_a_kept_lease_is_renewed_and_given_back_and_a_loss_is_told(folder):

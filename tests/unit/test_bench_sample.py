@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The sample benchmark end to end without a model: from what is handed in to tables equal to the known answers."""
 
+import functools
 import json
 import shutil
 import stat
+from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 import pytest
+from deliver_samples import make_job
 from judge_stub import JudgeStub
 from matchcut.assets_ui.samples.films import FILMS
 from matchcut.evaluator.benchmark import run as run_module
-from matchcut.evaluator.benchmark.sample import VARIANTS, make_sample
+from matchcut.evaluator.benchmark.sample import VARIANTS, hand_in, make_sample, package
 from matchcut.evaluator.checklist.records import SETTINGS
 from matchcut.evaluator.cli.main import main
+from matchcut.evaluator.deliver.validate import validate_folder
+from matchcut.evaluator.judge import evidence
 from matchcut.evaluator.protocol.errors import BadInputError
+from matchcut.evaluator.protocol.messages import SilentReporter
 from sample_judge import SampleJudge
 from sample_stand_ins import DIMENSIONS, known_row, known_score, make_stand_ins
 
@@ -30,6 +37,11 @@ def stage_result(stage, plan, task, run, folder, **options):
     return {"passed": True}
 
 
+def small_pair(above, below, local_frame, seconds):
+    """The pictures as they are: scaled up and with labels they would cost most of the time here."""
+    return np.hstack((above, below))
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """(folder, judge): the sample, judged under every setting by one that sees nothing but pictures and checks."""
@@ -38,8 +50,10 @@ def finished(tmp_path_factory):
     blender = folder / "blender"
     blender.write_text("#!/bin/sh\necho Blender 5.2.0\n")
     blender.chmod(blender.stat().st_mode | stat.S_IXUSR)
-    judge = SampleJudge(sample, folder / "results")  # the pictures that it made serve the judging too
-    with pytest.MonkeyPatch.context() as patch, JudgeStub(judge) as stub:
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        patch.setattr(evidence, "pair_image", small_pair)
+        judge = SampleJudge(sample, folder / "results")  # the pictures that it made serve the judging too
+        stub = stack.enter_context(JudgeStub(judge))
         patch.setenv("BLENDER", str(blender))
         patch.setattr(run_module, "run_stage", stage_result)
         status = main(
@@ -53,23 +67,17 @@ def finished(tmp_path_factory):
     return folder, judge
 
 
-@pytest.fixture(params=["records", "export"])
-def table(finished, capsys, tmp_path, request):
-    """Every table, from the records and from an exported file alone, the benchmark out of reach."""
-    folder, _ = finished
-    place = folder / "results"
-    if request.param == "export":
-        place = tmp_path / "run.json"
-        assert main(["bench", "export", str(folder / "results"), "--file", str(place)]) == 0
+def make_table(capsys, place, kind, *options, form="json"):
+    capsys.readouterr()
+    arguments = ["bench", "table", str(place), "--kind", kind, "--samples", "200", "--format", form]
+    assert main([*arguments, *map(str, options)]) == 0
+    out = capsys.readouterr().out
+    return json.loads(out) if form == "json" else out
 
-    def make(kind, *options, form="json"):
-        capsys.readouterr()
-        arguments = ["bench", "table", str(place), "--kind", kind, "--samples", "200", "--format", form]
-        assert main([*arguments, *map(str, options)]) == 0
-        out = capsys.readouterr().out
-        return json.loads(out) if form == "json" else out
 
-    return make
+@pytest.fixture
+def table(finished, capsys):
+    return functools.partial(make_table, capsys, finished[0] / "results")
 
 
 def rows_of(block):
@@ -144,6 +152,19 @@ def test_each_kind_of_video_has_its_known_scores(table):
         assert block["note"] == f"1 video, {len(film.clips)} clips"
 
 
+def test_every_table_is_the_same_of_an_exported_file_alone(finished, table, capsys, tmp_path):
+    exported = tmp_path / "run.json"
+    assert main(["bench", "export", str(finished[0] / "results"), "--file", str(exported)]) == 0
+    for options in (
+        ["scores"],
+        ["categories"],
+        ["gaps"],
+        ["kinds"],
+        ["ablation", "--base", "good", "--variant", "poor"],
+    ):
+        assert make_table(capsys, exported, *options) == table(*options)
+
+
 def test_a_film_or_a_reconstruction_that_there_is_not_is_told(tmp_path):
     with pytest.raises(BadInputError, match="no film of the sample benchmark"):
         make_sample(tmp_path, blender=None, reporter=None, films=["western"])
@@ -151,6 +172,20 @@ def test_a_film_or_a_reconstruction_that_there_is_not_is_told(tmp_path):
         make_sample(tmp_path, blender=None, reporter=None, variants=["perfect"])
     with pytest.raises(SystemExit):
         main(["bench", "sample", "--out", str(tmp_path / "x"), "--samples", "0"])
+
+
+def test_what_is_handed_in_is_a_package_in_order_under_every_setting(tmp_path):
+    job, reference = make_job(tmp_path)
+    film, sample = FILMS["cuts"], tmp_path / "sample"
+    made = package(sample, film, "good", reference, job, None, SilentReporter())
+    written = (made / "submission.json").stat().st_mtime_ns
+    assert package(sample, film, "good", reference, job, None, SilentReporter()) == made
+    assert (made / "submission.json").stat().st_mtime_ns == written, "what lies there is used again"
+    hand_in(sample, film, "good", made)
+    for setting in SETTINGS:
+        folder = sample / "submissions" / "good" / setting / film.id
+        found = validate_folder(folder, reference=reference, reporter=SilentReporter())
+        assert found.passed and not [one for one in found.findings if one.severity != "note"], found.findings
 
 
 def test_a_second_run_asks_nobody(finished, monkeypatch, tmp_path, capsys):

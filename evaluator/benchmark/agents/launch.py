@@ -105,6 +105,8 @@ def unenforced(
             found.append(f"money: {definition.label} does not tell what it uses up")
         elif not priced:
             found.append(f"money: no price of {configuration.model or 'its model'} is known; give it with --prices")
+        elif definition.usage.at_end:
+            found.append(f"money: checked at the end, as {definition.label} tells no tokens before")
     uses = [*definition.options, *_PLACEHOLDER.findall(json.dumps([definition.environment, definition.files]))]
     if configuration.output_tokens is not None and "output_tokens" not in uses:
         found.append(f"tokens of a response: {definition.label} has no setting for them")

@@ -53,6 +53,8 @@ class UsageReading(Record):
     files: str = ""
     """Pattern of the files below {home}; empty for standard output."""
     rules: list[UsageRule] = []
+    at_end: bool = False
+    """Whether it tells nothing before it ends, so that it cannot be held to a limit while it runs."""
     note: str = ""
     """What cannot be read, and why."""
 
@@ -101,6 +103,8 @@ class Configuration(Record):
     """Most tokens of one response, where the program lets that be set."""
     network: Literal["open", "none"] = "open"
     """Whether its program reaches a network. Its Blender never does."""
+    blender: Literal["background", "window"] = "background"
+    """Whether its Blender has a window, on a virtual screen."""
     environment: dict[str, str] = {}
 
 
