@@ -272,14 +272,19 @@ class _Run:
         return self._summary
 
     def _look(self, now: float) -> None:
-        """Who works."""
+        """Who works, and has what a task takes."""
         self._looked = now
         try:
-            self._threads = dict(self._client.nthreads())
+            self._threads = {
+                address: worker["nthreads"]
+                for address, worker in self._client.scheduler_info(n_workers=-1)["workers"].items()
+                if all(worker["resources"].get(name, 0) >= amount for name, amount in self._resources.items())
+            }
         except (OSError, RuntimeError) as error:  # what dask says of a connection that is gone
             raise self._gone() from error
         if not self._threads and not self._waiting:
-            self._reporter.status(f"{self._scheduler}: no worker yet; waiting for one")
+            having = "".join(f" with {name}={amount:g}" for name, amount in self._resources.items())
+            self._reporter.status(f"{self._scheduler}: no worker{having} yet; waiting for one")
         self._waiting = not self._threads
         if self._threads and set(self._threads) <= set(self._unfit):
             raise OperationalError(f"no worker can do anything: {next(iter(self._unfit.values()))}")

@@ -8,8 +8,10 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from bench_agents import __file__ as AGENT_FILE
@@ -41,11 +43,12 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster(made):
-    folder = made / "cluster"
-    folder.mkdir()
-    made_of = Cluster(folder, {**os.environ, "BLENDER": str(made / "blender"), "TMPDIR": str(folder)})
-    yield made_of
-    made_of.end()
+    # a path that is short enough for the sockets of tasks, on any machine
+    with tempfile.TemporaryDirectory(prefix="mc-", dir=None if len(tempfile.gettempdir()) < 30 else "/tmp") as name:
+        folder = Path(name)
+        made_of = Cluster(folder, {**os.environ, "BLENDER": str(made / "blender"), "TMPDIR": str(folder)})
+        yield made_of
+        made_of.end()
 
 
 @pytest.fixture(scope="module")
@@ -199,6 +202,14 @@ def test_a_task_takes_a_slot_of_what_it_is_given(cluster, make_run, capsys):
     times = sorted(path.stat().st_mtime for path in run.marks.iterdir())
     assert status == 0 and len(times) == TASKS // 2, err
     assert all(after - before > 0.5 for before, after in itertools.pairwise(times))
+
+
+def test_where_the_only_worker_with_a_slot_lacks_something_the_run_ends(cluster, make_run, capsys):
+    cluster.ensure(2)
+    cluster.add("gpu=2", BLENDER="/none/blender")
+    run = make_run()
+    status, _, err = run.call(capsys, *run.on(cluster), "--resource", "gpu=2")
+    assert status == 3 and "no worker can do anything: " in err and "/none/blender" in err
 
 
 def test_a_worker_that_lacks_something_gets_no_tasks(cluster, make_run, capsys):
