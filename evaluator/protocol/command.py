@@ -41,7 +41,8 @@ class EvaluatorProcess:
 
         Raises BadInputError where it cannot be started.
         """
-        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as this object)
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (open until the command has ended)
+        self._end_of_log = ""
         self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._cancelled_at: float | None = None
         self._ended_at: float | None = None
@@ -79,9 +80,7 @@ class EvaluatorProcess:
             return None
         if not self._messages.empty():
             return None
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        _running.discard(self)
+        self._release()
         return self._process.returncode
 
     @property
@@ -120,12 +119,26 @@ class EvaluatorProcess:
         except subprocess.TimeoutExpired:
             pass
         self.kill()
+        self._release()
 
     def log_tail(self, lines: int = 20) -> str:
         """The last lines of the command's standard error; read it once the command has ended."""
+        return "\n".join((self._end_of_log if self._log.closed else self._read_log()).splitlines()[-lines:])
+
+    def _read_log(self) -> str:
         size = self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, size - 16384))
-        return "\n".join(self._log.read().decode("utf-8", "replace").splitlines()[-lines:])
+        return self._log.read().decode("utf-8", "replace")
+
+    def _release(self) -> None:
+        """Keep the end of the log, and let go of everything that is open."""
+        if not self._log.closed:
+            self._end_of_log = self._read_log()
+            self._log.close()
+        if self._process.stdin is not None:
+            with suppress(OSError):  # what it did not take is written again, and refused again
+                self._process.stdin.close()
+        _running.discard(self)
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -143,7 +156,6 @@ def stop_all(grace: float = GRACE_SECONDS) -> None:
     """End every command that still runs: when the add-on is disabled, and when Blender quits."""
     for process in list(_running):
         process.stop(grace)
-        _running.discard(process)
 
 
 atexit.register(stop_all)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,23 @@ def test_every_message_is_read_before_the_status(start):
     assert messages[-1].data == {"a": 1}
     assert process.returncode == 3
     assert process.log_tail() == "log"
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_what_has_ended_keeps_no_file_open_and_its_log_can_be_read(start, stopped):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        wait = "time.sleep(30)" if stopped else ""
+        process = start(f"print('log', file=sys.stderr, flush=True); say(type='status', text='on'); {wait}")
+        if stopped:
+            read_until(process, "status")
+            process.stop(1)
+        else:
+            read_all(process)
+        assert process.log_tail().startswith("log")
+        files = [process._log, process._process.stdin]
+        assert all(file.closed for file in files)
+    assert [str(warning.message) for warning in caught if warning.category is ResourceWarning] == []
 
 
 def test_poll_does_not_wait_for_a_silent_child(start):
