@@ -32,6 +32,8 @@ class Cluster:
         self.scheduler: subprocess.Popen | None = None
         self.workers: list[subprocess.Popen] = []
         self.special: list[subprocess.Popen] = []
+        self.machines: list[Path] = []
+        """Where each worker has its tasks' folders: nothing of another's."""
 
     def ensure(self, workers: int) -> None:
         """A scheduler and so many plain workers that it knows."""
@@ -52,7 +54,9 @@ class Cluster:
         command = [sys.executable, __file__, str(self.file), str(self.threads), str(self.term), *resources]
         if self.program is not None:
             command = [sys.executable, str(self.program), str(self.file), str(self.folder)]
-        return self._start(command, **environment)
+        self.machines.append(self.folder / f"m{len(self.machines)}")
+        self.machines[-1].mkdir()
+        return self._start(command, **{"TMPDIR": str(self.machines[-1]), **environment})
 
     def add(self, *resources: str, **environment: str) -> subprocess.Popen:
         """One more, of another kind, which is gone with the next `ensure`."""

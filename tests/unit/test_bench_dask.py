@@ -152,6 +152,9 @@ def test_a_cluster_s_tables_are_those_of_one_machine_and_nothing_is_done_twice(
     assert run.call(capsys, *run.on(cluster))[0] == 0
     assert run.starts() == TASKS and len(stub.requests) - before == JUDGMENTS
     run.check_whole()
+    assert len(cluster.machines) == 2
+    left = [path for machine in cluster.machines for path in machine.glob("matchcut-task-*")]
+    assert left == [], "a machine's own folder keeps nothing of a task that is done"
 
 
 def test_a_worker_that_is_killed_in_the_middle_loses_what_it_had_in_hand_and_no_more(
