@@ -25,7 +25,7 @@ from ..protocol.errors import BadInputError, OperationalError
 from ..protocol.files import write_bytes
 from ..protocol.lock import sole_user
 from .caches import bytes_below
-from .condition import FACTS, NEW, fresh_of, is_complete, python_of, settings_of, stamp_of
+from .condition import FACTS, NEW, condition, fresh_of, is_complete, python_of, settings_of, stamp_of
 from .downloads import Note, Progress, fetch, forget_others, reason
 from .interpreters import BPY_VERSION, NEWEST, OLDEST, Interpreter, find_interpreter, obstacle, probe
 
@@ -98,6 +98,8 @@ def install(
     _require_ours(folder)
     with _at_work(folder):
         _discard(fresh_of(folder))
+        if condition(folder, kind.lock) == "unfinished":  # nothing that would be worth keeping
+            _discard(folder)
         _require_space(kind, folder)
         say(f"making the {kind.name} environment with Python {'.'.join(map(str, chosen.version))} in {folder}")
         log_of(folder).unlink(missing_ok=True)

@@ -202,6 +202,16 @@ def test_a_first_run_that_was_killed_is_unfinished_and_can_be_removed(tmp_path: 
     assert condition.condition(folder, lock) == "missing" and not condition.fresh_of(folder).exists()
 
 
+def test_what_was_cut_off_in_its_place_does_not_outlive_a_run_that_fails(tmp_path: Path, index: Path) -> None:
+    kind, folder = small_kind(tmp_path, wheel(index, "first")), tmp_path / "environment"
+    folder.mkdir()
+    (folder / "pyvenv.cfg").touch()  # as a power cut leaves it
+    (index / "first-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(OperationalError, match="first could not be downloaded"):
+        create.install(kind, folder, say=quiet, python=sys.executable)
+    assert condition.condition(folder, kind.lock) == "missing"
+
+
 def quiet(*_: object) -> None:
     """Takes progress and log lines."""
 
