@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from matchcut.evaluator.cli.extension import build
 from matchcut.evaluator.environment.blender import find_blender
-from matchcut.evaluator.environment.condition import condition, facts, python_of
+from matchcut.evaluator.environment.condition import condition, facts, fresh_of, python_of
 from matchcut.evaluator.environment.create import EVALUATOR
 from matchcut.evaluator.protocol.children import child_environment, kill_group, own_group
 
@@ -142,18 +142,18 @@ def test_cut_off_twice_gone_on_with_broken_and_mended(program, profile, index):
     process = started(program, profile)
     wait_for(lambda: len(downloaded(profile)) >= 5, 300)
     kill_group(process)
-    wait_for(lambda: not at_work(folder), 30)
-    assert not folder.exists(), "nothing half-made is left"
+    wait_for(lambda: not at_work(folder.parent), 30)
+    assert not folder.exists() and not fresh_of(folder).exists(), "nothing half-made is left"
     kept = downloaded(profile)
     assert len(kept) >= 5
 
     # everything is killed at once while packages are put in
     process = started(program, profile)
-    wait_for(lambda: len(list(folder.glob("lib/python*/site-packages/*.dist-info"))) > 12, 600)
-    for pid in at_work(folder):
+    wait_for(lambda: len(list(fresh_of(folder).glob("lib/python*/site-packages/*.dist-info"))) > 12, 600)
+    for pid in at_work(folder.parent):
         os.kill(pid, signal.SIGKILL)
     kill_group(process)
-    wait_for(lambda: not at_work(folder), 10)
+    wait_for(lambda: not at_work(folder.parent), 10)
     assert state_of(program, profile)[0] == "unfinished", "a half environment is not taken for a whole one"
     assert set(kept) <= set(downloaded(profile))
 
