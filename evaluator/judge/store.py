@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from ..checklist.records import Check
 from ..protocol.errors import BadInputError
-from ..protocol.lock import BUSY, lock
+from ..protocol.lock import hold, let_go
 from ..protocol.messages import Reporter
 from .records import RATING_VALUES, Judgment, OperationalFailure
 
@@ -67,12 +67,7 @@ class JudgmentStore:
         try:
             yield
         finally:
-            if os.name != "nt":  # while it is held: nobody else can hold a file of this name then
-                path.unlink(missing_ok=True)
-            os.close(handle)
-            if os.name == "nt":
-                with suppress(OSError):  # somebody else holds it by now
-                    path.unlink()
+            let_go(path, handle)
 
     def find_failure(self, key: str) -> OperationalFailure | None:
         """The failure that was last recorded under `key`; None where there is none, or a damaged one."""
@@ -93,17 +88,9 @@ class JudgmentStore:
 
 
 def _hold(path: Path) -> int | None:
-    """A handle that holds the file until it is closed; None where somebody else has it."""
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except PermissionError:  # Windows, while it is being removed
-        return None
-    try:
-        lock(handle)
-        held = os.name == "nt" or os.fstat(handle).st_nlink > 0  # else its holder has just taken it away
-    except OSError as error:
-        held = error.errno not in BUSY
-    if not held:
-        os.close(handle)
-        return None
-    return handle
+        return hold(path)
+    except PermissionError:
+        if os.name != "nt":
+            raise
+        return None  # so Windows says while it is being removed

@@ -31,6 +31,36 @@ else:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def hold(path: Path) -> int | None:
+    """A handle that holds a file, made where it is missing, until `let_go`; None where somebody else has it.
+
+    A killed process holds nothing any more. A file system without locks refuses nobody. Raises OSError where the file
+    cannot be written.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        lock(handle)
+        held = os.name == "nt" or os.fstat(handle).st_nlink > 0  # else its holder has just taken it away
+    except OSError as error:
+        held = error.errno not in BUSY
+    if not held:
+        os.close(handle)
+        return None
+    return handle
+
+
+def let_go(path: Path, handle: int) -> None:
+    """Let others have the file of `hold`, and take it away."""
+    try:
+        if os.name != "nt":  # while it is held: nobody else can hold a file of this name then
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+    if os.name == "nt":
+        with suppress(OSError):  # somebody else holds it by now
+            path.unlink()
+
+
 @contextmanager
 def sole_user(folder: Path) -> Iterator[None]:
     """Hold `folder`, made where it is missing, for as long as the block runs; a killed process holds nothing any more.
@@ -41,26 +71,14 @@ def sole_user(folder: Path) -> Iterator[None]:
     path = folder / NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = hold(path)
     except OSError as error:
         raise BadInputError(
             f"{folder}: cannot be written ({error.strerror or error}); choose another folder"
         ) from error
+    if handle is None:
+        raise BadInputError(f"{folder}: another run works in this folder; wait for its end, or choose another one")
     try:
-        try:
-            lock(handle)
-            held = os.name == "nt" or os.fstat(handle).st_nlink > 0  # else its holder has just taken it away
-        except OSError as error:
-            held = error.errno not in BUSY
-        if not held:
-            raise BadInputError(f"{folder}: another run works in this folder; wait for its end, or choose another one")
-        try:
-            yield
-        finally:
-            if os.name != "nt":  # while it is held: nobody else can hold a file of this name then
-                path.unlink(missing_ok=True)
+        yield
     finally:
-        os.close(handle)
-        if os.name == "nt":
-            with suppress(OSError):  # somebody else holds it by now
-                path.unlink()
+        let_go(path, handle)

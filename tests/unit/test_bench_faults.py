@@ -23,6 +23,7 @@ from matchcut.evaluator.benchmark.isolation import NO_SANDBOX
 from matchcut.evaluator.benchmark.records import JudgeChoice
 from matchcut.evaluator.cli.main import main
 from matchcut.evaluator.environment.blender import Blender
+from matchcut.evaluator.judge import store as store_module
 from matchcut.evaluator.judge.attempts import RetryPolicy
 from matchcut.evaluator.judge.providers import StoppedError
 from matchcut.evaluator.judge.store import JudgmentStore
@@ -196,6 +197,16 @@ def test_a_judgment_is_asked_for_by_one_at_a_time_and_another_one_meanwhile(tmp_
     with store.asking("one", time.sleep), pytest.raises(StoppedError), store.asking("one", stopped):
         pass
     assert list((tmp_path / "evidence" / "asking").iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows says the same of a file that is being removed")
+def test_a_folder_in_which_nothing_may_be_written_is_told_and_not_waited_for(tmp_path, monkeypatch):
+    def refused(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(store_module, "hold", refused)
+    with pytest.raises(PermissionError), JudgmentStore(tmp_path).asking("one", time.sleep):
+        pass
 
 
 def test_a_blender_that_is_killed_fails_its_stage_alone_with_its_cause(made, tmp_path, monkeypatch):
