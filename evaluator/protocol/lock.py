@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -62,16 +63,19 @@ def let_go(path: Path, handle: int) -> None:
 
 
 @contextmanager
-def sole_user(folder: Path) -> Iterator[None]:
+def sole_user(folder: Path, *, patience: float = 0.0) -> Iterator[None]:
     """Hold `folder`, made where it is missing, for as long as the block runs; a killed process holds nothing any more.
 
-    Raises BadInputError where another run holds it or it cannot be written. A file system without locks is used
-    without one.
+    It is tried for `patience` seconds: a child that a killed holder was just starting holds it until it has become its
+    own program. Raises BadInputError where another run holds it or it cannot be written. A file system without locks
+    is used without one.
     """
     path = folder / NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = hold(path)
+        end = time.monotonic() + patience
+        while (handle := hold(path)) is None and time.monotonic() < end:
+            time.sleep(0.05)
     except OSError as error:
         raise BadInputError(
             f"{folder}: cannot be written ({error.strerror or error}); choose another folder"

@@ -90,7 +90,7 @@ def render_scene(
     if pictures and job.whole:
         check_size(*job.size, "the reference")
         check_rate(timeline.rate)
-    with sole_user(out):
+    with sole_user(out, patience=1.0):
         before = _prepare(job, out)
         try:
             status = _render(Run(job, out, blender, reporter, workers, frame_limit), before)

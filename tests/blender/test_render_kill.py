@@ -23,14 +23,18 @@ import runpy, sys, pathlib
 from fractions import Fraction
 runpy.run_path({main!r}, run_name="matchcut_main")["load_package"]()
 from matchcut.evaluator.environment.blender import Blender
+from matchcut.evaluator.protocol.errors import MatchcutError
 from matchcut.evaluator.protocol.messages import SilentReporter
 from matchcut.evaluator.protocol.timeline import Timeline
 from matchcut.evaluator.render.job import render_scene
-render_scene(
-    pathlib.Path({scene!r}), pathlib.Path(sys.argv[1]), Timeline(48, 28, Fraction(24000, 1001), {frames}),
-    blender=Blender({blender!r}, "wheel", "5.2"), reporter=SilentReporter(), device="cpu", samples=1, passes=True,
-    workers=2,
-)
+try:
+    render_scene(
+        pathlib.Path({scene!r}), pathlib.Path(sys.argv[1]), Timeline(48, 28, Fraction(24000, 1001), {frames}),
+        blender=Blender({blender!r}, "wheel", "5.2"), reporter=SilentReporter(), device="cpu", samples=1, passes=True,
+        workers=2,
+    )
+except MatchcutError as error:  # as the command does
+    sys.exit(error.exit_status)
 """
 
 
@@ -96,17 +100,20 @@ def contents(out: Path) -> dict[str, str]:
 def test_twenty_interruptions_leave_no_trace(runner, tmp_path):
     assert runner(tmp_path / "whole").wait() == 0
     choose, out, done = random.Random(SEED), tmp_path / "job", []
+    ways = ["child", "parent", "both", "cancel"] * (INTERRUPTIONS // 4)
+    choose.shuffle(ways)
     parent = runner(out)
     while len(done) < INTERRUPTIONS:
         time.sleep(choose.uniform(0.1, 2.5))
         if parent.poll() is not None:  # it has come to its end in between: let it have something to do again
             assert parent.returncode in (0, 3)
-            for path in choose.sample(sorted((out / "frames").iterdir()), 6):
-                path.write_bytes(path.read_bytes()[: choose.randrange(400)])
-            next((out / "geometry").glob("0*.npz")).unlink(missing_ok=True)
+            if parent.returncode == 0:
+                for path in choose.sample(sorted((out / "frames").iterdir()), 6):
+                    path.write_bytes(path.read_bytes()[: choose.randrange(400)])
+                next((out / "geometry").glob("0*.npz")).unlink(missing_ok=True)
             parent = runner(out)
             continue
-        way = choose.choice(["child", "parent", "both", "cancel"])
+        way = ways[len(done)]
         if way == "cancel":
             parent.send_signal(signal.SIGINT)
         if way in ("parent", "both"):
